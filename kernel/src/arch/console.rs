@@ -19,6 +19,7 @@ impl<'m, P: Platform> Console<'m, P> {
         self
     }
 
+    #[inline(never)]
     pub fn text(&self, text: &str) -> &Self {
         for &byte in text.as_bytes() {
             self.byte(byte);

@@ -41,14 +41,8 @@ impl FreeRam {
     /// # Errors
     /// [`Refusal::TooLittleMemory`] if there are not so many in one piece.
     pub fn take_lowest(&mut self, bytes: u64) -> Result<Ram, Refusal> {
-        let fits = |piece: &Ram| piece.length() >= bytes;
-        if !self.pieces.iter().any(fits) {
-            return Err(Refusal::TooLittleMemory {
-                needed: bytes,
-                available: self.pieces.iter().map(Ram::length).max().unwrap_or(0),
-            });
-        }
-        self.take(fits, Ram::start, bytes)
+        let (lowest, _) = self.with_room(bytes, 0)?;
+        self.take(lowest.start, bytes)
     }
 
     /// Takes `bytes` from the top of the last piece that has them, from an address that is a
@@ -58,48 +52,46 @@ impl FreeRam {
     /// [`Refusal::TooLittleMemory`] if there is no such piece.
     pub fn take_top(&mut self, bytes: u64, align_bits: u8) -> Result<Ram, Refusal> {
         let mask = (1u64 << align_bits) - 1;
-        let start = |piece: &Ram| piece.end().saturating_sub(bytes) & !mask;
-        // What a piece has from its first multiple of the alignment on.
-        let room = |piece: &Ram| {
-            let first = piece.start().saturating_add(mask) & !mask;
-            piece.end().saturating_sub(first)
-        };
-        let last = self
-            .pieces
-            .iter()
-            .filter(|piece| room(piece) >= bytes)
-            .last()
-            .map(Ram::start);
-        let Some(last) = last else {
-            return Err(Refusal::TooLittleMemory {
-                needed: bytes,
-                available: self.pieces.iter().map(room).max().unwrap_or(0),
-            });
-        };
-        self.take(|piece| piece.start() == last, start, bytes)
+        let (_, last) = self.with_room(bytes, mask)?;
+        self.take(last.end.saturating_sub(bytes) & !mask, bytes)
     }
 
-    /// Takes `bytes` from the address `start` on out of the first piece that `is_it`.
-    fn take(
-        &mut self,
-        is_it: impl Fn(&Ram) -> bool,
-        start: impl Fn(&Ram) -> u64,
-        bytes: u64,
-    ) -> Result<Ram, Refusal> {
+    /// The first and the last piece that have `bytes` behind their first address of which no bit is in `mask`.
+    ///
+    /// # Errors
+    /// [`Refusal::TooLittleMemory`] if there is none.
+    #[inline(never)]
+    fn with_room(&self, bytes: u64, mask: u64) -> Result<(Range, Range), Refusal> {
+        let mut found: Option<(Range, Range)> = None;
+        let mut available = 0;
+        for piece in self.ranges() {
+            let first = piece.start.saturating_add(mask) & !mask;
+            let room = piece.end.saturating_sub(first);
+            available = room.max(available);
+            if room >= bytes {
+                found = Some((found.map_or(piece, |(first, _)| first), piece));
+            }
+        }
+        found.ok_or(Refusal::TooLittleMemory {
+            needed: bytes,
+            available,
+        })
+    }
+
+    /// Takes the `bytes` from the address `start` on, which one of the pieces has.
+    #[inline(never)]
+    fn take(&mut self, start: u64, bytes: u64) -> Result<Ram, Refusal> {
         let mut taken = None;
         let mut left = FreeRam {
             pieces: List::new(),
         };
         for piece in self.pieces.drain() {
-            if taken.is_none() && is_it(&piece) {
-                let start = start(&piece);
-                let (below, rest) = piece.split(start);
-                let (wanted, above) = rest.split(start + bytes);
-                left.append(below);
-                left.append(above);
+            let (below, rest) = piece.split(start);
+            let (wanted, above) = rest.split(start + bytes);
+            left.append(below);
+            left.append(above);
+            if wanted.length() > 0 {
                 taken = Some(wanted);
-            } else {
-                left.append(piece);
             }
         }
         *self = left;

@@ -53,6 +53,7 @@ impl Slots {
     }
 
     /// Puts `cap` into the next dynamic slot.
+    #[inline(never)]
     fn push(&mut self, k: &Kernel, cap: Capability) -> Option<Ref<Slot>> {
         let slot = self.next()?;
         derivation::insert_origin(k, slot, cap);
@@ -343,12 +344,14 @@ impl RootTask {
             pages: self.plan.image_pages(),
         };
         let first = self.slots.next;
-        for piece in devices.flat_map(Pieces::of) {
-            if self.untypeds(first) < MAX_UNTYPEDS as u64 {
-                let slot = self.slots.next().ok_or(no_slot)?;
-                let region = Region::device(PhysAddr::new(piece.start), piece.bits);
-                give_untyped(k, slot, region.into_untyped(), piece.bits);
-                self.describe(k, first, piece.start, piece.bits, true);
+        for gap in devices {
+            for piece in Pieces::of(gap) {
+                if self.untypeds(first) < MAX_UNTYPEDS as u64 {
+                    let slot = self.slots.next().ok_or(no_slot)?;
+                    let region = Region::device(PhysAddr::new(piece.start), piece.bits);
+                    give_untyped(k, slot, region.into_untyped(), piece.bits);
+                    self.describe(k, first, piece.start, piece.bits, true);
+                }
             }
         }
         for mut ram in free.drain() {
@@ -408,7 +411,7 @@ impl RootTask {
             start: self.slots.next,
             end: SLOTS,
         };
-        let numbers = [
+        let words = [
             (offset_of!(BootInfo, extra_len), extra::length(firmware)),
             (offset_of!(BootInfo, num_nodes), k.machine.cores().into()),
             (
@@ -420,33 +423,37 @@ impl RootTask {
                 offset_of!(BootInfo, init_thread_cnode_size_bits),
                 ROOT_CNODE_RADIX.into(),
             ),
+            (offset_of!(BootInfo, empty.start), empty.start),
+            (offset_of!(BootInfo, empty.end), empty.end),
+            (offset_of!(BootInfo, user_image_frames.start), frames.start),
+            (offset_of!(BootInfo, user_image_frames.end), frames.end),
+            (offset_of!(BootInfo, user_image_paging.start), paging.start),
+            (offset_of!(BootInfo, user_image_paging.end), paging.end),
+            (offset_of!(BootInfo, extra_bi_pages.start), extra.start),
+            (offset_of!(BootInfo, extra_bi_pages.end), extra.end),
+            (
+                offset_of!(BootInfo, sched_control.start),
+                sched_control.start,
+            ),
+            (offset_of!(BootInfo, sched_control.end), sched_control.end),
+            (offset_of!(BootInfo, untyped.start), untyped.start),
+            (offset_of!(BootInfo, untyped.end), untyped.end),
         ];
-        for (offset, number) in numbers {
-            self.tell(k, offset as u64, &number.to_le_bytes());
-        }
-        let regions = [
-            (offset_of!(BootInfo, empty), empty),
-            (offset_of!(BootInfo, user_image_frames), frames),
-            (offset_of!(BootInfo, user_image_paging), paging),
-            (offset_of!(BootInfo, extra_bi_pages), extra),
-            (offset_of!(BootInfo, sched_control), sched_control),
-            (offset_of!(BootInfo, untyped), untyped),
-        ];
-        for (offset, region) in regions {
-            self.tell(k, offset as u64, &region.start.to_le_bytes());
-            self.tell(k, offset as u64 + 8, &region.end.to_le_bytes());
+        for (offset, word) in words {
+            self.tell(k, offset as u64, &word.to_le_bytes());
         }
     }
 
     /// Writes `bytes` at `offset` of the boot-information page.
+    #[inline(never)]
     fn tell(&self, k: &mut Kernel, offset: u64, bytes: &[u8]) {
         user::fill_frame(k, self.boot_info, offset, bytes);
     }
 }
 
-/// Makes a table of the kind to which entries of `level` lead.
 /// Puts the untyped memory that `word` names into the empty `slot`, as used up: what is in it is not
 /// zero, so it is reset before anything else.
+#[inline(never)]
 fn give_untyped(k: &Kernel, slot: Ref<Slot>, word: Tagged, bits: u8) {
     derivation::insert_origin(k, slot, Capability::original(word));
     slot.at(k).set_data(k, 1 << bits);

@@ -32,6 +32,7 @@ impl Iterator for Pieces {
     type Item = Piece;
 
     /// Ends: each step makes the rest shorter by its largest aligned power of two.
+    #[inline(never)]
     fn next(&mut self) -> Option<Piece> {
         while let Some(largest) = self
             .rest
