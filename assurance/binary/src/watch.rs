@@ -36,7 +36,7 @@ type Place = (&'static str, Option<u64>);
 pub const WAYS: [&str; 2] = ["system_call", "vector"];
 
 /// Bytes from the entry of a vector to that of the next (`kernel/src/arch/x86_64/entry/code.rs`).
-const VECTOR_STRIDE: u64 = 16;
+const VECTOR_STRIDE: u64 = 8;
 
 /// The places of each way, in the order of [`WAYS`]. On aarch64 exceptions of user code
 /// come by the vector of system calls, or go on as these do.

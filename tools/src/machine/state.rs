@@ -20,7 +20,7 @@ pub const TASK_STATE_BYTES: u64 = 104;
 const FIRST_STACK: u64 = GATES * GATE_BYTES + SEGMENTS * 8 + TASK_STATE_BYTES;
 const STACK_BYTES: u64 = 256;
 /// Bytes between the entry points of two vectors.
-const ENTRY_STRIDE: u64 = 16;
+const ENTRY_STRIDE: u64 = 8;
 
 /// What was read.
 #[derive(Clone, Default)]

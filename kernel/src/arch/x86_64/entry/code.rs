@@ -22,7 +22,7 @@ use crate::cores::{CoreId, CORES};
 const WITH_CODE: u32 = 0x6022_7d00;
 
 /// Bytes from the code of one core to that of the next.
-const BLOCK: usize = 5 * 1024;
+const BLOCK: usize = 3 * 1024;
 
 /// Address of `core`'s entry point of vector 0; the others follow in steps of `ENTRY_STRIDE`.
 pub fn first_vector(core: CoreId) -> u64 {
@@ -98,9 +98,7 @@ global_asm!(
     ".section .trampoline.text, \"ax\", @progbits",
     ".irp core, 0, 1, 2, 3",
     ".if \\core < {cores}",
-    // The entry points of the vectors: the number, and a code where the processor pushes none. Those
-    // of exceptions with a code that a device can raise too have to look: from a multiple of 16, the
-    // processor has pushed five words, or six.
+    // The entry points of the vectors: each pushes its number, as a signed byte, so that it has no more than 8 bytes.
     ".balign {stride}",
     ".global sandglass_vectors_\\core",
     ".type sandglass_vectors_\\core, @function",
@@ -108,27 +106,40 @@ global_asm!(
     ".set entry_vector, 0",
     ".rept 256",
     ".balign {stride}",
-    ".if entry_vector > 31 || !(({with_code} >> entry_vector) & 1)",
-    "push 0",
-    ".elseif entry_vector >= {first_legal}",
-    "test spl, 8",
-    "jz 2f",
-    "push 0",
-    "2:",
-    ".endif",
+    ".if entry_vector < 128",
     "push entry_vector",
-    "jmp vector_entry_\\core",
+    ".else",
+    "push entry_vector - 256",
+    ".endif",
+    ".if entry_vector > 31 || !(({with_code} >> entry_vector) & 1)",
+    "jmp vector_entry_\\core\\()_0",
+    ".elseif entry_vector < {first_legal}",
+    "jmp vector_entry_\\core\\()_8",
+    ".else",
+    "jmp doubtful_vector_entry_\\core",
+    ".endif",
     ".set entry_vector, entry_vector + 1",
     ".endr",
     ".size sandglass_vectors_\\core, . - sandglass_vectors_\\core",
 
-    // From a vector. Stack: vector, code, and the processor's RIP, CS, RFLAGS, RSP, SS.
+    // From the vectors of exceptions with a code that a device can raise, too: from a multiple of 16, the processor has
+    // pushed five words, or six, and its entry point another one.
     ".balign 16",
-    ".type vector_entry_\\core, @function",
-    "vector_entry_\\core:",
+    ".type doubtful_vector_entry_\\core, @function",
+    "doubtful_vector_entry_\\core:",
+    "test spl, 8",
+    "jz vector_entry_\\core\\()_0",
+    "jmp vector_entry_\\core\\()_8",
+    ".size doubtful_vector_entry_\\core, . - doubtful_vector_entry_\\core",
+
+    // From a vector. Stack: vector, a code of so many bytes, and the processor's RIP, CS, RFLAGS, RSP, SS.
+    ".irp code_bytes, 0, 8",
+    ".balign 16",
+    ".type vector_entry_\\core\\()_\\code_bytes, @function",
+    "vector_entry_\\core\\()_\\code_bytes:",
     "cld",
-    "test byte ptr [rsp + 24], 3",
-    "jz kernel_vector_entry_\\core",
+    "test byte ptr [rsp + 16 + \\code_bytes], 3",
+    "jz kernel_vector_entry_\\core\\()_\\code_bytes",
     "push rax",
     "mov eax, offset {pml4} + {to_physical}",
     "mov cr3, rax",
@@ -149,7 +160,13 @@ global_asm!(
     "mov [rax + {r11}], r11",
     "pop qword ptr [rax + {rax}]",
     "pop rdi",
+    ".if \\code_bytes == 0",
+    "movzx edi, dil",
+    "xor esi, esi",
+    ".else",
+    // A number below 128.
     "pop rsi",
+    ".endif",
     "pop rcx",
     "mov [rax + {next_ip}], rcx",
     "mov [rax + {fault_ip}], rcx",
@@ -162,15 +179,19 @@ global_asm!(
     "mov edx, \\core",
     ".endif",
     "jmp {on_vector}",
-    ".size vector_entry_\\core, . - vector_entry_\\core",
+    ".size vector_entry_\\core\\()_\\code_bytes, . - vector_entry_\\core\\()_\\code_bytes",
 
     // From a vector, inside the kernel. Nothing is kept.
-    ".type kernel_vector_entry_\\core, @function",
-    "kernel_vector_entry_\\core:",
-    "mov rdi, [rsp]",
+    ".type kernel_vector_entry_\\core\\()_\\code_bytes, @function",
+    "kernel_vector_entry_\\core\\()_\\code_bytes:",
+    "movzx edi, byte ptr [rsp]",
+    ".if \\code_bytes == 0",
+    "xor esi, esi",
+    ".else",
     "mov rsi, [rsp + 8]",
-    "mov rdx, [rsp + 16]",
-    "mov rcx, [rsp + 32]",
+    ".endif",
+    "mov rdx, [rsp + 8 + \\code_bytes]",
+    "mov rcx, [rsp + 24 + \\code_bytes]",
     "mov eax, offset {pml4} + {to_physical}",
     "mov cr3, rax",
     "lea rsp, [rip + {stack} + \\core * {stack_size} + {stack_start}]",
@@ -178,7 +199,8 @@ global_asm!(
     "mov r8d, \\core",
     ".endif",
     "jmp {on_kernel_vector}",
-    ".size kernel_vector_entry_\\core, . - kernel_vector_entry_\\core",
+    ".size kernel_vector_entry_\\core\\()_\\code_bytes, . - kernel_vector_entry_\\core\\()_\\code_bytes",
+    ".endr",
 
     // From SYSCALL: RCX is the address of the next instruction, R11 the flags, and RSP is free.
     // Exceptions that could strike while RSP points into the context have stacks of their own.

@@ -33,7 +33,7 @@ const TASK_STATE_INDEX: usize = TASK_STATE as usize / 8;
 /// Vectors.
 const VECTORS: usize = 256;
 /// Bytes between the entry points of two vectors.
-pub const ENTRY_STRIDE: u64 = 16;
+pub const ENTRY_STRIDE: u64 = 8;
 
 /// Exceptions that may strike where the stack pointer is the user's or about to change: they have
 /// stacks of their own.
