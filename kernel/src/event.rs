@@ -146,16 +146,6 @@ fn conclude(k: &mut Kernel, turn: &Turn, before: Option<Ref<Tcb>>, exit: Exit) -
     next
 }
 
-/// Ends the boot as an event ends: the first decision.
-pub fn start(k: &mut Kernel, turn: &Turn) -> Next {
-    let core = k.core();
-    core.set_now(k, k.machine.now());
-    core.set_paid(k);
-    core.request_reprogram(k);
-    let first = schedule::start(k, turn);
-    activate(k, None, first)
-}
-
 /// Accounts for time and checks the budget on behalf of `thread`, the current one. The event proceeds if it is
 /// paid; otherwise the thread repeats what it did when it has time again.
 #[inline(always)]

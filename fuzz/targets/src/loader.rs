@@ -12,7 +12,7 @@ use sandglass_kernel::arch::x86_64::entry::start_info::free_memory;
 use sandglass_kernel::arch::x86_64::machine::acpi::{Madt, PhysicalMemory, Rsdp};
 use sandglass_kernel::arch::Register;
 use sandglass_kernel::boot::{self, List, MachineInfo, Range, RootTask, MAX_RAM, MAX_RESERVED};
-use sandglass_kernel::event::Next;
+use sandglass_kernel::event::{self, Event, Next, Trap};
 use sandglass_kernel::mem::objects::Ram;
 use sandglass_kernel::time::turn::Turn;
 use sandglass_kernel::Kernel;
@@ -187,9 +187,12 @@ fn boot(
         reserved,
         device_top: DEVICE_TOP,
     };
-    let Ok(next) = boot::start(&mut k, &Turn::new(), found) else {
+    let turn = Turn::new();
+    if boot::start(&mut k, &turn, found).is_err() {
         return;
-    };
+    }
+    turn.end(&k);
+    let next = event::handle(&mut k, Event::Trap(Trap::Look));
     let Next::Thread(root) = next else {
         panic!("a root task was started, but nobody runs");
     };

@@ -25,7 +25,6 @@ pub use refusal::Refusal;
 use crate::arch::abi::boot::extra;
 use crate::arch::bounds;
 use crate::arch::Platform;
-use crate::event::{self, Next};
 use crate::object::Constants;
 use crate::time::Turn;
 use crate::Kernel;
@@ -45,11 +44,12 @@ pub enum Contents {
     Extra,
 }
 
-/// Starts the root task on a kernel that was just made.
+/// Makes the root task on a kernel that was just made. It runs first when the core looks for something to do
+/// ([`Trap::Look`](crate::event::Trap::Look)), as the boot ends in an event like all others.
 ///
 /// # Errors
 /// There is no root task that can be loaded, or too little memory for it; nothing runs then.
-pub fn start(k: &mut Kernel, turn: &Turn, found: MachineInfo) -> Result<Next, Refusal> {
+pub fn start(k: &mut Kernel, turn: &Turn, found: MachineInfo) -> Result<(), Refusal> {
     let MachineInfo {
         firmware,
         mut ram,
@@ -60,7 +60,10 @@ pub fn start(k: &mut Kernel, turn: &Turn, found: MachineInfo) -> Result<Next, Re
         device_top,
     } = found;
     k.constants = Constants::for_clock(k.machine.ticks_per_unit(), bounds::min_budget_us());
-    k.core().set_now(k, k.machine.now());
+    let core = k.core();
+    core.set_now(k, k.machine.now());
+    core.set_paid(k);
+    core.request_reprogram(k);
 
     let extra = extra::Pages::of(&firmware);
     let mut free = FreeRam::new(&mut ram);
@@ -98,7 +101,8 @@ pub fn start(k: &mut Kernel, turn: &Turn, found: MachineInfo) -> Result<Next, Re
         image,
         root::Memory { free, devices },
     )?;
-    Ok(event::start(k, turn))
+    turn.reschedule(k);
+    Ok(())
 }
 
 /// The contents of the root task's file, which lies in `module`.

@@ -23,7 +23,7 @@ pub enum DeriveError {
 
 /// The capability that a copy of `cap` (the one in `source`, perhaps with other rights or badge)
 /// would be; the null capability where there can be none.
-#[inline(always)]
+#[inline(never)]
 pub fn derive(k: &View, source: Ref<Slot>, cap: Capability) -> Result<Capability, DeriveError> {
     match cap.kind() {
         Kind::Zombie | Kind::IrqControl => Ok(Capability::NULL),
@@ -53,7 +53,7 @@ fn same_region(a: Capability, b: Capability) -> bool {
 }
 
 /// The same where `a`, of this `kind`, is neither memory nor the control of interrupts.
-#[inline(always)]
+#[inline(never)]
 fn same_thing(kind: Kind, a: Capability, b: Capability) -> bool {
     match kind {
         Kind::Endpoint

@@ -83,7 +83,7 @@ impl Type {
             Type::Untyped => Some(region.into_untyped()),
             Type::CNode => region.into_cnode(),
             Type::SchedContext => region.into_sched_context(k),
-            Type::Tcb => region.into_object(k, Tcb::new(CURRENT)),
+            Type::Tcb => region.into_tcb(k, CURRENT),
             Type::Endpoint => region.into_object(k, Endpoint::new()),
             Type::Notification => region.into_object(k, Notification::new()),
             Type::Reply => region.into_object(k, Reply::new()),

@@ -133,30 +133,24 @@ pub fn write_message(k: &Kernel, thread: Ref<Tcb>, receiver: Ref<Tcb>, badge: u6
 /// Adds the type of a lookup failure and its details (02, section 4).
 pub fn push_lookup_failure(message: &mut Writer, failure: LookupFailure) {
     use sandglass_abi::error::LookupFailureType as Type;
-    match failure {
-        LookupFailure::InvalidRoot => message.push(Type::InvalidRoot as u64),
+    let (kind, count, details) = match failure {
+        LookupFailure::InvalidRoot => (Type::InvalidRoot, 0, [0; 3]),
         LookupFailure::MissingCapability { bits_left } => {
-            message.push(Type::MissingCapability as u64);
-            message.push(bits_left.into());
+            (Type::MissingCapability, 1, [bits_left.into(), 0, 0])
         }
         LookupFailure::DepthMismatch {
-            bits_left,
-            bits_found,
-        } => {
-            message.push(Type::DepthMismatch as u64);
-            message.push(bits_left.into());
-            message.push(bits_found.into());
-        }
+            bits_left: left,
+            bits_found: found,
+        } => (Type::DepthMismatch, 2, [left.into(), found.into(), 0]),
         LookupFailure::GuardMismatch {
-            bits_left,
+            bits_left: left,
             guard,
-            bits_found,
-        } => {
-            message.push(Type::GuardMismatch as u64);
-            message.push(bits_left.into());
-            message.push(guard);
-            message.push(bits_found.into());
-        }
+            bits_found: found,
+        } => (Type::GuardMismatch, 3, [left.into(), guard, found.into()]),
+    };
+    message.push(kind as u64);
+    for detail in turns::<3, _>(details.into_iter().take(count)) {
+        message.push(detail);
     }
 }
 
@@ -165,17 +159,21 @@ pub fn push_lookup_failure(message: &mut Writer, failure: LookupFailure) {
 #[must_use]
 #[inline(never)]
 pub fn apply_reply(k: &Kernel, sender: Ref<Tcb>, thread: Ref<Tcb>) -> bool {
-    // One by one, so that each order is known where it is used.
     match thread.at(k).fault() {
         None | Some(Fault::Cap { .. } | Fault::Vm { .. }) => true,
-        Some(Fault::UnknownSyscall { .. }) => {
-            set_registers(k, sender, thread, Transfer::UnknownSyscall)
-        }
+        // By itself, so that its order is known where it is used.
         Some(Fault::UserException { .. }) => {
             set_registers(k, sender, thread, Transfer::UserException)
         }
-        Some(Fault::Timeout { .. }) => set_registers(k, sender, thread, Transfer::TimeoutReply),
+        Some(Fault::UnknownSyscall { .. }) => set_long(k, sender, thread, Transfer::UnknownSyscall),
+        Some(Fault::Timeout { .. }) => set_long(k, sender, thread, Transfer::TimeoutReply),
     }
+}
+
+/// As [`set_registers`], of one of the longer orders.
+#[inline(never)]
+fn set_long(k: &Kernel, sender: Ref<Tcb>, thread: Ref<Tcb>, order: Transfer) -> bool {
+    set_registers(k, sender, thread, order)
 }
 
 /// Sets the registers of `thread` that the message of `sender` has in the given order. Returns

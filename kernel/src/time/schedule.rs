@@ -166,13 +166,6 @@ pub fn schedule(k: &Kernel, turn: &Turn) -> Option<Ref<Tcb>> {
     }
 }
 
-/// The first decision: nobody ran, and nobody waits.
-pub fn start(k: &Kernel, turn: &Turn) -> Option<Ref<Tcb>> {
-    let first = k.core().ready.take_first(k);
-    switch(k, turn, first);
-    first
-}
-
 /// `next`, which is in no queue, becomes the current thread, and its context the one that pays.
 #[inline(always)]
 fn switch(k: &Kernel, turn: &Turn, next: Option<Ref<Tcb>>) {
@@ -253,7 +246,9 @@ fn decide_against(k: &Kernel, action: Action, current: Ref<Tcb>) -> Option<Ref<T
                 core.ready.enqueue(k, woken);
             }
         }
-        Action::ChooseWith(woken) if woken != current => core.ready.enqueue(k, woken),
+        Action::ChooseWith(woken) if woken != current => {
+            enqueue_here(k, woken);
+        }
         _ => {}
     }
     if core.ready.has_above(running) || released_above(k, Some(running)).is_some() {
@@ -280,8 +275,7 @@ fn decide_without(k: &Kernel, action: Action, current: Option<Ref<Tcb>>) -> Opti
     };
     let priority = woken.at(k).priority();
     if must_look && core.ready.has_above(priority) {
-        core.ready.enqueue(k, woken);
-        None
+        enqueue_here(k, woken)
     } else {
         unless_released_above(k, woken, priority)
     }
@@ -291,11 +285,17 @@ fn decide_without(k: &Kernel, action: Action, current: Option<Ref<Tcb>>) -> Opti
 #[inline(always)]
 fn unless_released_above(k: &Kernel, woken: Ref<Tcb>, priority: u8) -> Option<Ref<Tcb>> {
     if released_above(k, Some(priority)).is_some() {
-        k.core().ready.enqueue(k, woken);
-        None
+        enqueue_here(k, woken)
     } else {
         Some(woken)
     }
+}
+
+/// `thread` of this core, in no queue, is not chosen: it waits at the head of its priority. Seldom so.
+#[inline(never)]
+fn enqueue_here(k: &Kernel, thread: Ref<Tcb>) -> Option<Ref<Tcb>> {
+    k.core().ready.enqueue(k, thread);
+    None
 }
 
 /// Takes the thread that is to run out of the queues: the best of those that are ready and those

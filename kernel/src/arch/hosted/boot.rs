@@ -5,7 +5,7 @@ use std::boxed::Box;
 use super::Machine;
 use crate::arch::isa::hosted as isa;
 use crate::boot::{self, List, MachineInfo, Range, Refusal, RootTask};
-use crate::event::Next;
+use crate::event::{self, Event, Next, Trap};
 use crate::mem::objects::Ram;
 use crate::time::Turn;
 use crate::Kernel;
@@ -87,6 +87,9 @@ fn boot_with(
         reserved,
         device_top: isa::DEVICE_TOP,
     };
-    let next = boot::start(&mut kernel, &Turn::new(), found)?;
+    let turn = Turn::new();
+    boot::start(&mut kernel, &turn, found)?;
+    turn.end(&kernel);
+    let next = event::handle(&mut kernel, Event::Trap(Trap::Look));
     Ok((kernel, next))
 }

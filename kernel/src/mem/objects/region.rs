@@ -8,7 +8,7 @@
 use crate::arch::bounds::at_most;
 use crate::arch::Platform;
 use crate::mem::{FixedSize, Kind, Memory, Object, PhysAddr, Ref, Slot, Tagged, Zeroed};
-use crate::object::SchedContext;
+use crate::object::{SchedContext, Tcb};
 
 /// A naturally aligned power of two of bytes that nothing uses. The bytes are zero unless they
 /// are a device's.
@@ -87,6 +87,12 @@ impl Region {
         // zeroed, hence a `T`; the handle is packed at once.
         let object = unsafe { Ref::<T>::mint(self.start.get()) }?;
         Some(Tagged::object(object, 0))
+    }
+
+    /// Places a thread of `domain`.
+    #[inline(never)]
+    pub fn into_tcb(self, k: &mut Memory, domain: u8) -> Option<Tagged> {
+        self.into_object(k, Tcb::new(domain))
     }
 
     /// Places a scheduling context that fills the region; its refills are the zeroes behind it.

@@ -64,6 +64,12 @@ pub fn walk<'k>(k: &'k View, root: &'k Table, vaddr: u64) -> End<'k> {
     below.below(k, last, vaddr).unwrap_or(below)
 }
 
+/// As [`walk`], for those who are in no hurry.
+#[inline(never)]
+pub fn find<'k>(k: &'k View, root: &'k Table, vaddr: u64) -> End<'k> {
+    walk(k, root, vaddr)
+}
+
 /// The identifier and the root table of the address space of `thread`, unless that is gone or never was.
 #[inline(always)]
 fn own_root(k: &View, thread: Ref<Tcb>) -> Option<(u16, Ref<VSpace>)> {

@@ -177,7 +177,7 @@ fn act(core: CoreId, trap: Trap, taken: Option<Acknowledged>) -> ! {
 
 /// Ends an event: continues with the thread, or the idling, that it decided on.
 #[inline(always)]
-pub fn leave(guard: KernelGuard, next: Next) -> ! {
+fn leave(guard: KernelGuard, next: Next) -> ! {
     match next {
         Next::Thread(thread) => {
             let context: *const Context = thread.at(guard.k).context();

@@ -80,12 +80,15 @@ pub extern "C" fn start(
     init_core(CoreId::BOOT);
     // SAFETY: called once, by assembly; does not return.
     let guard = unsafe { KernelGuard::enter(CoreId::BOOT) };
-    let next = match find(&guard.k.machine, told) {
+    let outcome = match find(&guard.k.machine, told) {
         Ok(found) => boot::start(guard.k, guard.turn, found),
         Err(refusal) => Err(refusal),
     };
-    match next {
-        Ok(next) => handlers::leave(guard, next),
+    match outcome {
+        Ok(()) => {
+            guard.leave();
+            handlers::start(CoreId::BOOT)
+        }
         Err(refusal) => {
             let machine = &guard.k.machine;
             refusal.report(machine);
@@ -178,20 +181,37 @@ fn read_board(place: TreePlace) -> Result<(Board, Range), Refusal> {
 /// Starts the interrupt controller. Returns what nobody is to have: its registers, what is the kernel's `own`, and what the
 /// board reserves.
 fn start_interrupts(board: &Board, own: [Range; 2]) -> Result<List<Range, MAX_RESERVED>, Refusal> {
-    let mut reserved = List::new();
-    let mut fits = true;
-    let mut reserve = |range: Range| fits &= range.is_empty() || reserved.push(range).is_ok();
-    own.into_iter().for_each(&mut reserve);
-    GIC.init(&board.controller, &mut reserve)
+    let mut reserved = Reserved {
+        list: List::new(),
+        fits: true,
+    };
+    own.into_iter().for_each(|range| reserved.add(range));
+    GIC.init(&board.controller, &mut |range| reserved.add(range))
         .map_err(Refusal::Machine)?;
     handlers::start_interrupts(CoreId::BOOT);
-    board.reserved.iter().for_each(|&range| reserve(range));
+    board.reserved.iter().for_each(|&range| reserved.add(range));
     if board.memory.iter().any(|range| range.overlaps(FIRST_PAGE)) {
-        reserve(FIRST_PAGE);
+        reserved.add(FIRST_PAGE);
     }
-    fits.then_some(reserved).ok_or(Refusal::Machine(
-        "the device tree reserves more memory, in pieces, than the kernel can write down",
-    ))
+    reserved
+        .fits
+        .then_some(reserved.list)
+        .ok_or(Refusal::Machine(
+            "the device tree reserves more memory, in pieces, than the kernel can write down",
+        ))
+}
+
+/// What nobody is to have, and whether all of it could be written down.
+struct Reserved {
+    list: List<Range, MAX_RESERVED>,
+    fits: bool,
+}
+
+impl Reserved {
+    #[inline(never)]
+    fn add(&mut self, range: Range) {
+        self.fits &= range.is_empty() || self.list.push(range).is_ok();
+    }
 }
 
 /// Whether all of `range` is RAM that the window maps.

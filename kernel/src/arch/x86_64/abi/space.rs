@@ -44,6 +44,15 @@ pub fn table<'k>(k: &'k View, root: &'k Table, vaddr: u64, level: Level) -> Resu
     below(directory, Level::PAGE_DIRECTORY)
 }
 
+/// As [`table`], for those who are in no hurry.
+///
+/// # Errors
+/// The same.
+#[inline(never)]
+pub fn find<'k>(k: &'k View, root: &'k Table, vaddr: u64, level: Level) -> Result<&'k Table, u8> {
+    table(k, root, vaddr, level)
+}
+
 /// The root table of the address space of `thread`, unless that is gone or never was.
 #[inline(always)]
 fn own_root(k: &View, thread: Ref<Tcb>) -> Option<Ref<Pml4>> {

@@ -224,7 +224,7 @@ pub fn act(core: CoreId, trap: Trap) -> ! {
 
 /// Ends an event: continues with the thread, or the idling, that it decided on.
 #[inline(always)]
-pub fn leave(guard: KernelGuard, next: Next) -> ! {
+fn leave(guard: KernelGuard, next: Next) -> ! {
     match next {
         Next::Thread(thread) => {
             let core = guard.k.core_id();

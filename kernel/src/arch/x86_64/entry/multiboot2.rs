@@ -159,6 +159,7 @@ impl<'m, M: PhysicalMemory> Information<'m, M> {
     }
 
     /// The little-endian number of `size` bytes at `offset` in `tag`; `None` past its end.
+    #[inline(never)]
     fn number(&self, tag: Tag, offset: u64, size: u64) -> Option<u64> {
         if offset.checked_add(size)? > tag.size {
             return None;

@@ -16,6 +16,7 @@ use crate::arch::x86_64::machine::{cpu, paging, serial};
 use crate::arch::Platform;
 use crate::boot::{self, List, MachineInfo, Range, Refusal, RootTask};
 use crate::cores::{CoreId, CORES};
+use crate::event::Trap;
 use crate::mem::objects::Ram;
 
 /// Status with which the machine stops when the kernel refuses to start.
@@ -47,12 +48,15 @@ pub extern "C" fn start(paddr: u64, magic: u32) -> ! {
     legacy::disable_pic();
     // SAFETY: called once, by assembly; does not return.
     let guard = unsafe { KernelGuard::enter(CoreId::BOOT) };
-    let next = match find(&guard.k.machine, magic, paddr) {
+    let outcome = match find(&guard.k.machine, magic, paddr) {
         Ok(found) => boot::start(guard.k, guard.turn, found),
         Err(refusal) => Err(refusal),
     };
-    match next {
-        Ok(next) => handlers::leave(guard, next),
+    match outcome {
+        Ok(()) => {
+            guard.leave();
+            handlers::act(CoreId::BOOT, Trap::Look)
+        }
         Err(refusal) => {
             let machine = &guard.k.machine;
             refusal.report(machine);

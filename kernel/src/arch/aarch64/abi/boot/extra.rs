@@ -83,6 +83,7 @@ struct Writer<'k> {
 }
 
 impl Writer<'_> {
+    #[inline(never)]
     fn long(&mut self, value: u64) {
         self.bytes(&value.to_le_bytes());
     }

@@ -78,7 +78,7 @@ impl Planned {
     /// capability.
     pub fn install(&self, k: &mut Kernel, root: Ref<Root>, region: Region) -> Option<Capability> {
         let word = region.into_zeroed::<PageTable>()?;
-        let place = space::walk(k, root.at(k).as_ref(), self.vaddr);
+        let place = space::find(k, root.at(k).as_ref(), self.vaddr);
         place.table.set_table(k, place.index, word.get()?);
         k.machine.tables_written();
         Some(Capability::original(word).with_mapping(Some(mapping(self.vaddr))))
@@ -130,7 +130,7 @@ pub fn map(
     vaddr: u64,
     contents: Contents,
 ) -> Option<Capability> {
-    let place = space::walk(k, root.at(k).as_ref(), vaddr);
+    let place = space::find(k, root.at(k).as_ref(), vaddr);
     let access = Access {
         user: true,
         write: true,

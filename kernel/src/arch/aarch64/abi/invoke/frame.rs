@@ -139,7 +139,7 @@ fn decode_maintenance(k: &View, call: &Invocation, frame: FrameCap) -> Result<Wo
     if start >= size || end > size {
         return Err(Error::InvalidArgument(0));
     }
-    let place = space::walk(k, root.at(k).as_ref(), mapping.vaddr);
+    let place = space::find(k, root.at(k).as_ref(), mapping.vaddr);
     let page = place.table.page(place.index);
     let page =
         page.filter(|page| place.level.holds(frame.bits()) && page.start == frame.start().get());
@@ -160,7 +160,7 @@ pub fn unmap(k: &Kernel, frame: FrameCap) {
     let Some(root) = space::root_of(k, mapping.asid) else {
         return;
     };
-    let place = space::walk(k, root.at(k).as_ref(), mapping.vaddr);
+    let place = space::find(k, root.at(k).as_ref(), mapping.vaddr);
     let page = place.table.page(place.index);
     if page.is_some_and(|page| page.start == frame.start().get()) && place.level.holds(frame.bits())
     {

@@ -50,7 +50,7 @@ fn decode(k: &View, call: &Invocation) -> Result<Operation, Error> {
         return Err(Error::InvalidArgument(0));
     }
     let root = super::resolve(k, space, asid, 1)?;
-    let place = space::walk(k, root.at(k).as_ref(), vaddr);
+    let place = space::find(k, root.at(k).as_ref(), vaddr);
     if !place.level.has_tables() || place.table.page(place.index).is_some() {
         return Err(Error::DeleteFirst);
     }
@@ -75,7 +75,7 @@ fn commit(k: &Kernel, operation: Operation) -> Outcome {
                 never!("decode has seen a page table, and nothing has changed since");
                 return Outcome::Done;
             };
-            let place = space::walk(k, root.at(k).as_ref(), mapping.vaddr);
+            let place = space::find(k, root.at(k).as_ref(), mapping.vaddr);
             place.table.set_table(k, place.index, table);
             k.machine.tables_written();
             slot.at(k).set_cap(k, cap.with_mapping(Some(mapping)));

@@ -31,7 +31,7 @@ fn decode(k: &View, call: &Invocation) -> Result<Option<Work>, Error> {
     }
     let asid = call.cap.root_asid().ok_or(Error::InvalidCapability(0))?;
     let root = super::resolve(k, call.cap, asid, 0)?;
-    let place = space::walk(k, root.at(k).as_ref(), start);
+    let place = space::find(k, root.at(k).as_ref(), start);
     let Some(page) = place.table.page(place.index) else {
         return Ok(None);
     };

@@ -104,16 +104,19 @@ struct Writer<'k> {
 }
 
 impl Writer<'_> {
+    #[inline(never)]
     fn header(&mut self, id: u64, length: usize) {
         const { assert!(HEADER_LEN == 16) };
         self.long(id);
         self.long(length as u64);
     }
 
+    #[inline(never)]
     fn long(&mut self, value: u64) {
         self.bytes(&value.to_le_bytes());
     }
 
+    #[inline(never)]
     fn word(&mut self, value: u32) {
         self.bytes(&value.to_le_bytes());
     }

@@ -74,7 +74,7 @@ impl Planned {
             Level::PDPT => region.into_zeroed::<PageDirectory>()?,
             _ => region.into_zeroed::<PageTable>()?,
         };
-        let parent = space::table(k, root.at(k).as_ref(), self.vaddr, self.level).ok()?;
+        let parent = space::find(k, root.at(k).as_ref(), self.vaddr, self.level).ok()?;
         parent.set_table(k, self.level.index(self.vaddr), table::named(word)?, 0);
         Some(Capability::original(word).with_mapping(Some(mapping(self.vaddr))))
     }
@@ -126,7 +126,7 @@ pub fn map(
     _: Contents,
 ) -> Option<Capability> {
     let level = Level::PAGE_TABLE;
-    let table = space::table(k, root.at(k).as_ref(), vaddr, level).ok()?;
+    let table = space::find(k, root.at(k).as_ref(), vaddr, level).ok()?;
     let access = Access {
         user: true,
         write: true,

@@ -124,7 +124,7 @@ pub fn unmap(k: &Kernel, frame: FrameCap) {
         return;
     };
     let level = Level::of_page(frame.bits());
-    let Ok(table) = space::table(k, root.at(k).as_ref(), mapping.vaddr, level) else {
+    let Ok(table) = space::find(k, root.at(k).as_ref(), mapping.vaddr, level) else {
         return;
     };
     let index = level.index(mapping.vaddr);

@@ -73,7 +73,7 @@ fn decode(k: &View, call: &Invocation, kind: Kind) -> Result<Operation, Error> {
         return Err(Error::InvalidArgument(0));
     }
     let root = super::resolve(k, space, asid)?;
-    let parent = space::table(k, root.at(k).as_ref(), vaddr, level).map_err(Error::missing)?;
+    let parent = space::find(k, root.at(k).as_ref(), vaddr, level).map_err(Error::missing)?;
     if !matches!(parent.child(k, level, level.index(vaddr)), Child::Absent) {
         return Err(Error::DeleteFirst);
     }
@@ -98,7 +98,7 @@ fn commit(k: &Kernel, kind: Kind, operation: Operation) -> Outcome {
             attributes,
         } => {
             let cap = slot.at(k).cap();
-            let parent = space::table(k, root.at(k).as_ref(), mapping.vaddr, level);
+            let parent = space::find(k, root.at(k).as_ref(), mapping.vaddr, level);
             let (Ok(parent), Some(table)) = (parent, table::named(cap.word())) else {
                 never!("the walk succeeded in decode, and nothing has changed since");
                 return Outcome::Done;
@@ -128,7 +128,7 @@ pub fn unmap(k: &Kernel, kind: Kind, cap: Capability) {
     let Some(root) = space::root_of(k, mapping.asid) else {
         return;
     };
-    let parent = space::table(k, root.at(k).as_ref(), mapping.vaddr, level);
+    let parent = space::find(k, root.at(k).as_ref(), mapping.vaddr, level);
     let (Ok(parent), Some(table)) = (parent, table::named(cap.word())) else {
         return;
     };
