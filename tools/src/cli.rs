@@ -582,7 +582,7 @@ pub struct StormArgs {
     #[command(flatten)]
     pub cores: CoresArgs,
     /// Attack the policies and servers at user level instead: their state machines on the host, then a machine for each
-    /// policy and seed, on x86_64 always with the oracle
+    /// policy and seed, always with the oracle
     #[arg(long, conflicts_with_all = ["calls", "instructions", "kernel", "CoresArgs", "wrong", "memory"])]
     pub policies: bool,
     /// With `--policies`: seeds to try of each policy
