@@ -18,18 +18,20 @@ use crate::cores::{CoreId, Cores, CORES};
 use crate::mem::{Memory, PerCore, Ref};
 use crate::object::{records, Constants, Core, DomainSchedule, IrqTable, Tcb};
 
-/// The kernel's state, to be looked at.
+/// The kernel's state, to be looked at. In this order: what is used most is near the beginning, where an instruction of aarch64
+/// reaches it without another one.
+#[repr(C)]
 pub struct View {
-    memory: Memory,
-    cores: PerCore<Core>,
     executing: Cell<CoreId>,
     looks: Cell<Cores>,
-    pub irqs: IrqTable,
-    pub arch: abi::State,
-    pub domains: DomainSchedule,
-    pub constants: Constants,
+    memory: Memory,
     sequence: Cell<u64>,
+    pub constants: Constants,
+    pub domains: DomainSchedule,
     pub trace: records::OfKernel,
+    cores: PerCore<Core>,
+    pub arch: abi::State,
+    pub irqs: IrqTable,
 }
 
 /// A kernel with its machine: its state, and the right to change it.

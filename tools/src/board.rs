@@ -1,22 +1,94 @@
-//! Boards whose device tree the emulator does not bring along: what they have, as data, and the tree that is made of it.
+//! Boards of aarch64, as data: what described systems find there, and, of those whose device tree the emulator does not bring
+//! along, the tree that is made.
 //!
 //! QEMU makes a tree for `virt`. For others it expects one (`-dtb`), into which it writes the memory and where it has put the
 //! root task. A further board is one more entry of [`BOARDS`].
 
 use std::fs;
+use std::iter;
 use std::path::PathBuf;
 
 use anyhow::{ensure, Context, Result};
 use dtoolkit::model::{DeviceTree, DeviceTreeNode, DeviceTreeProperty};
 use dtoolkit::ToPropertyValue;
+use sandglass_abi::vspace::aarch64::{MAX_IRQ, MAX_IRQ_ZYNQMP};
+use sandglass_description::OUTPUT_REGISTERS;
 
 use crate::stripped;
 use crate::workspace;
 
+/// What a board has for described systems.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Devices {
+    /// What descriptions call it.
+    pub name: &'static str,
+    /// QEMU's `-machine`, unless a run asks for another.
+    pub model: &'static str,
+    /// A name of the root of its device tree that no other of these boards has.
+    pub tree: &'static str,
+    /// The highest interrupt that the kernel gives.
+    pub last_irq: i64,
+    pub timer: Timer,
+    /// What output to the host leaves through.
+    pub output: Output,
+}
+
+impl Devices {
+    /// Ticks in a second of what interrupts by `irq`, if that must be told.
+    pub fn rate_of(&self, irq: i64) -> Option<u64> {
+        match &self.timer {
+            Timer::Counter(counter) if counter.irq == irq => Some(counter.hz),
+            _ => None,
+        }
+    }
+
+    /// Whether the kernel must let user level set the timer of each core.
+    pub const fn has_core_timer(&self) -> bool {
+        matches!(self.timer, Timer::Core { .. })
+    }
+}
+
+/// Where components' time comes from.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Timer {
+    /// The physical timer of the first core, which the kernel lets user level set; its interrupt.
+    Core { irq: i64 },
+    /// A triple timer counter.
+    Counter(Counter),
+}
+
+/// The first counter of a triple timer counter.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Counter {
+    /// Physical address of its registers, and their bytes.
+    pub registers: (i64, u64),
+    pub irq: i64,
+    /// Ticks of its clock in a second.
+    pub hz: u64,
+}
+
+/// A serial port; physical address of its registers, and their bytes.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Behind the PCI bridge, where QEMU is asked to put it.
+    Pci((u64, u64)),
+    /// The second of the board's own, of Cadence's kind.
+    Second((u64, u64)),
+}
+
+/// QEMU's `virt`.
+const VIRT: Devices = Devices {
+    name: "virt",
+    model: "virt,gic-version=2",
+    tree: "linux,dummy-virt",
+    last_irq: MAX_IRQ as i64,
+    timer: Timer::Core { irq: 30 },
+    output: Output::Pci(OUTPUT_REGISTERS),
+};
+
 /// What a board has.
 struct Board {
-    /// QEMU's name of it.
-    model: &'static str,
+    devices: Devices,
     compatible: &'static [&'static str],
     core: &'static str,
     most_cores: u32,
@@ -25,7 +97,7 @@ struct Board {
     /// The most memory, in MiB, of which a tree that QEMU has been given is true: it writes memory down as one piece from the
     /// lowest address on.
     most_memory_mib: u32,
-    devices: &'static [Device],
+    nodes: &'static [Device],
     /// Path of the console, and the alias by which it is chosen.
     console: (&'static str, &'static str),
 }
@@ -74,7 +146,19 @@ const BOARDS: &[Board] = &[ZCU102];
 
 /// Xilinx's board with a Zynq UltraScale+: the part of it that is used here.
 const ZCU102: Board = Board {
-    model: "xlnx-zcu102",
+    devices: Devices {
+        name: "xlnx-zcu102",
+        model: "xlnx-zcu102",
+        tree: "xlnx,zynqmp",
+        last_irq: MAX_IRQ_ZYNQMP as i64,
+        timer: Timer::Counter(Counter {
+            registers: (0xff11_0000, 0x1000),
+            irq: 32 + 36,
+            // QEMU's. A real board's is set by its firmware.
+            hz: 133_000_000,
+        }),
+        output: Output::Second((0xff01_0000, 0x1000)),
+    },
     compatible: &[
         "xlnx,zynqmp-zcu102-rev1.0",
         "xlnx,zynqmp-zcu102",
@@ -84,7 +168,7 @@ const ZCU102: Board = Board {
     most_cores: 4,
     memory: &[(0, 0x8000_0000), (0x8_0000_0000, 0x8_0000_0000)],
     most_memory_mib: 2048,
-    devices: &[
+    nodes: &[
         Device::controller(
             "interrupt-controller@f9010000",
             &["arm,gic-400"],
@@ -126,8 +210,28 @@ const TIMERS: [u32; 4] = [13, 14, 11, 10];
 
 /// The board `model`, QEMU's `-machine`, if it is one of those.
 fn find(model: &str) -> Option<&'static Board> {
-    let name = model.split(',').next().unwrap_or(model);
-    BOARDS.iter().find(|board| board.model == name)
+    let name = name_of(model);
+    BOARDS.iter().find(|board| board.devices.name == name)
+}
+
+/// The board of a `-machine`: options of it follow behind a comma.
+fn name_of(model: &str) -> &str {
+    model.split(',').next().unwrap_or(model)
+}
+
+/// What the board `model`, QEMU's `-machine`, has for described systems; `None` if it is none of those that are known.
+pub fn devices(model: &str) -> Option<&'static Devices> {
+    all_devices().find(|devices| devices.name == name_of(model))
+}
+
+/// What every known board has for described systems; first that which is meant if none is named.
+pub fn all_devices() -> impl Iterator<Item = &'static Devices> {
+    iter::once(&VIRT).chain(BOARDS.iter().map(|board| &board.devices))
+}
+
+/// What the board has for described systems that is meant if none is named.
+pub const fn default_devices() -> &'static Devices {
+    &VIRT
 }
 
 /// The device tree of the board `model`, QEMU's `-machine`, with that many cores and as much memory; `None` if QEMU makes the
@@ -142,7 +246,7 @@ pub fn tree(model: &str, cores: u32, memory_mib: u32) -> Result<Option<Vec<u8>>>
     ensure!(
         cores <= board.most_cores,
         "`{}` has {} cores, not {cores}",
-        board.model,
+        board.devices.name,
         board.most_cores
     );
     Ok(Some(board.tree(cores, memory_mib).to_dtb()))
@@ -156,7 +260,7 @@ pub fn tree_file(model: &str, cores: u32, memory_mib: u32) -> Result<Option<Path
     let (Some(board), Some(tree)) = (find(model), tree(model, cores, memory_mib)?) else {
         return Ok(None);
     };
-    let name = board.model;
+    let name = board.devices.name;
     ensure!(
         memory_mib <= board.most_memory_mib,
         "QEMU tells of the memory of `{name}` truly up to {} MiB, not {memory_mib}: what it has more is not behind that",
@@ -177,13 +281,13 @@ impl Board {
         set(root, "#address-cells", 2u32);
         set(root, "#size-cells", 2u32);
         set(root, "compatible", self.compatible);
-        set(root, "model", self.model);
+        set(root, "model", self.devices.name);
         set(root, "interrupt-parent", CONTROLLER);
         root.add_child(memory(self.memory, u64::from(memory_mib) << 20));
         root.add_child(processors(self.core, cores));
         root.add_child(firmware());
         root.add_child(timer());
-        for device in self.devices {
+        for device in self.nodes {
             root.add_child(device.node());
         }
         let (console, alias) = self.console;

@@ -377,7 +377,7 @@ pub struct MachineStateArgs {
     #[command(subcommand)]
     pub action: Option<MachineAction>,
     /// Of which architecture machines are looked at
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_enum, default_value_t, global = true)]
     pub arch: Arch,
 }
 
@@ -478,7 +478,7 @@ pub struct BoundsArgs {
     #[arg(long)]
     pub quick: bool,
     /// Search instead for worse arrangements, in the hosted kernel; they are measured from then on
-    #[arg(long, conflicts_with_all = ["quick", "cores", "arch"])]
+    #[arg(long, conflicts_with_all = ["quick", "cores"])]
     pub search: bool,
     /// How long to search, in minutes
     #[arg(long, value_name = "N", default_value_t = 10, requires = "search")]
@@ -582,7 +582,7 @@ pub struct StormArgs {
     #[command(flatten)]
     pub cores: CoresArgs,
     /// Attack the policies and servers at user level instead: their state machines on the host, then a machine for each
-    /// policy and seed, on x86_64 always with the oracle
+    /// policy and seed, always with the oracle
     #[arg(long, conflicts_with_all = ["calls", "instructions", "kernel", "CoresArgs", "wrong", "memory"])]
     pub policies: bool,
     /// With `--policies`: seeds to try of each policy

@@ -336,6 +336,10 @@ pub fn run(boot: &Boot) -> Result<Outcome> {
         }
         end => end,
     };
+    if boot.says_end.is_some() && matches!(end, Some(End::Guest(_))) {
+        // Likewise: the guest is done.
+        terminate(&mut child)?;
+    }
     if end.is_some() {
         child.kill().context("cannot end QEMU")?;
     }

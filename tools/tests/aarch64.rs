@@ -11,7 +11,7 @@ use sandglass_tools::arch::Arch;
 use sandglass_tools::kernel::{self, KernelOptions, Variant};
 use sandglass_tools::program::{self, Profile};
 use sandglass_tools::qemu::{self, Boot, End, Machine, Outcome};
-use sandglass_tools::system::{self, Source};
+use sandglass_tools::system::{self, Built, Source};
 use sandglass_tools::workspace;
 
 /// The usual machine of this model.
@@ -145,7 +145,6 @@ fn a_tree_that_lacks_something_is_refused_in_words() {
 /// descriptions as on x86_64, on one kernel, with the timer, whether they need it or not.
 #[test]
 fn described_systems_run() {
-    let root = workspace::root();
     for (path, said) in [
         ("systems/described-tests/SYSTEM.toml", "8 passed, 0 failed"),
         (
@@ -157,34 +156,70 @@ fn described_systems_run() {
             "control: 20 jobs, 0 of them late; the level is 54.7",
         ),
     ] {
-        let source = Source::read(&root.join(path)).unwrap();
-        let description = system::check(&source.for_arch(Some(Arch::Aarch64)));
-        let description = description.unwrap_or_else(|report| panic!("{report}"));
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        let image = folder.join(format!("{}.elf", description.system.name));
-        let built = system::build(&description, Some(&image)).unwrap();
-        let kernel = built.kernel(Variant::Release, built.cores_with(None).unwrap());
-        let mut boot = Boot {
-            timeout: Some(Duration::from_secs(60)),
-            ..built.boot(kernel::build(&kernel.with_user_timer()).unwrap())
-        };
-        boot.machine.icount = Some(0);
-        let output = folder.join("aarch64.output");
-        if built.output.is_some() {
-            built.output_to(&mut boot, &output).unwrap();
-        }
-        let outcome = qemu::run(&boot).unwrap();
-        assert_eq!(outcome.end, End::Guest(0), "{path}: {}", outcome.console);
-        assert!(
-            outcome.console.contains(said),
-            "{path}: {}",
-            outcome.console
-        );
-        if built.output.is_some() {
-            let expected: Vec<u8> = (0..64).flat_map(|_| 0..=255).collect();
-            let output = fs::read(output).unwrap();
-            assert!(output == expected, "{} bytes", output.len());
-        }
+        assert_runs(path, "virt", said);
+    }
+}
+
+/// Timers of a service on the board's triple timer counter, and output through its second serial port: components need
+/// nothing of the kernel but the clock. On a board without those devices, the system is refused in words.
+#[test]
+fn described_systems_have_the_devices_of_a_board() {
+    for (path, said) in [
+        ("systems/described-tests/SYSTEM.toml", "8 passed, 0 failed"),
+        (
+            "systems/examples/timers/SYSTEM.toml",
+            "task 5: 4 jobs, 0 missing, 0 astray, 0 late",
+        ),
+    ] {
+        assert_runs(path, "xlnx-zcu102", said);
+    }
+    let (_, mut boot) = described("systems/described-tests/SYSTEM.toml", "xlnx-zcu102");
+    boot.machine.model = Machine::of(Arch::Aarch64).model;
+    let outcome = qemu::run(&boot).unwrap();
+    let console = &outcome.console;
+    assert_eq!(outcome.end, End::Guest(1), "{console}");
+    assert!(
+        console.contains("was built for the devices of the board `xlnx,zynqmp`"),
+        "{console}"
+    );
+}
+
+/// How to boot the system on the board, in virtual time.
+fn described(path: &str, model: &str) -> (Built, Boot) {
+    let source = Source::read(&workspace::root().join(path)).unwrap();
+    let description = system::check_on(&source.for_arch(Some(Arch::Aarch64)), Some(model));
+    let description = description.unwrap_or_else(|report| panic!("{report}"));
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let image = folder.join(format!("{}-{model}.elf", description.system.name));
+    let built = system::build(&description, Some(&image)).unwrap();
+    let mut kernel = built.kernel(Variant::Release, built.cores_with(None).unwrap());
+    if model == "virt" {
+        kernel = kernel.with_user_timer();
+    }
+    let mut boot = Boot {
+        timeout: Some(Duration::from_secs(60)),
+        ..built.boot(kernel::build(&kernel).unwrap())
+    };
+    boot.machine.icount = Some(0);
+    (built, boot)
+}
+
+/// The system runs on the board to its end, and says this.
+fn assert_runs(path: &str, model: &str, said: &str) {
+    let (built, mut boot) = described(path, model);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let output = folder.join(format!("aarch64-{model}.output"));
+    if built.output.is_some() {
+        built.output_to(&mut boot, &output).unwrap();
+    }
+    let outcome = qemu::run(&boot).unwrap();
+    let console = &outcome.console;
+    assert_eq!(outcome.end, End::Guest(0), "{path}, {model}: {console}");
+    assert!(console.contains(said), "{path}, {model}: {console}");
+    if built.output.is_some() {
+        let expected: Vec<u8> = (0..64).flat_map(|_| 0..=255).collect();
+        let output = fs::read(output).unwrap();
+        assert!(output == expected, "{model}: {} bytes", output.len());
     }
 }
 

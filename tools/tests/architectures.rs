@@ -84,7 +84,7 @@ fn what_is_not_for_aarch64_is_refused_in_words() {
     for (arguments, words) in [
         (&["bench", "--trace"][..], "on x86_64 only"),
         (&["bench", "--page"], "on x86_64 only"),
-        (&["bounds", "--search"], "cannot be used with"),
+        (&["bounds", "--search"], "structures are those of both"),
     ] {
         let mut all = arguments.to_vec();
         all.extend(["--arch", "aarch64"]);

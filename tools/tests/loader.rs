@@ -96,15 +96,28 @@ fn archive(files: &[(&str, &[u8])]) -> Vec<u8> {
 
 /// Boots `hello` on a kernel by the loader, which passes `tree` on.
 fn boot(kernel: &Path, machine: Machine, name: &str, tree: &[u8]) -> Outcome {
+    boot_with(kernel, machine, name, tree, "hello", &[])
+}
+
+/// Boots `root_task` likewise, with what else the loader is told.
+fn boot_with(
+    kernel: &Path,
+    machine: Machine,
+    name: &str,
+    tree: &[u8],
+    root_task: &str,
+    told: &[&str],
+) -> Outcome {
     let loader = program::read_all(Arch::Aarch64, &["reference-loader"], Profile::Release).unwrap();
     let loader = loader[0].path.clone();
-    let root_task = program::build_for(Arch::Aarch64, "hello").unwrap();
-    let [kernel, root_task] = [kernel, &root_task].map(|path| fs::read(path).unwrap());
+    let program = program::build_for(Arch::Aarch64, root_task).unwrap();
+    let [kernel, program] = [kernel, &program].map(|path| fs::read(path).unwrap());
     let mut files: Vec<(&str, &[u8])> = vec![
         ("kernel.elf", &kernel),
         ("kernel.dtb", tree),
-        ("hello", &root_task),
+        (root_task, &program),
     ];
+    files.extend(told.iter().map(|&name| (name, &[][..])));
     if machine.cores == 1 {
         files.push(("one-core", &[]));
     }
@@ -152,6 +165,56 @@ fn the_references_loader_starts_the_kernel() {
             (all - TAKEN_KIB..all).contains(&told("untyped memory")),
             "{model}"
         );
+    }
+}
+
+/// Boots two threads that wait for an interrupt on a kernel by the loader, which stays at EL2 and is told what they have then.
+fn boot_watched(variant: Variant, told: &str) -> Outcome {
+    const NAME: &str = "system-error";
+    let kernel = kernel(KernelOptions::new(variant));
+    let machine = machine("virt,gic-version=2,virtualization=on", 1, 512);
+    let tree = tree_of(&machine);
+    boot_with(&kernel, machine, told, &tree, NAME, &[told])
+}
+
+/// A system error that arrives while user code runs is an exception of the thread that it meets, with ESR as its number, and of
+/// nobody else; a kernel that is not for debugging masks it, and goes on (reference, deliberate difference 17).
+#[test]
+fn a_system_error_is_an_exception_of_whom_it_meets() {
+    const SYSTEM_ERROR: &str = "exception 0xbe000000";
+    for (variant, is_reported) in [(Variant::Debug, true), (Variant::Release, false)] {
+        let outcome = boot_watched(variant, "system-errors");
+        let console = &outcome.console;
+        assert_eq!(outcome.end, End::Guest(0), "{console}");
+        for thread in ["thread 1", "thread 2"] {
+            let line = console.lines().find(|line| line.contains(thread));
+            let line = line.unwrap_or_else(|| panic!("{console}"));
+            assert_eq!(line.contains(SYSTEM_ERROR), is_reported, "{line}");
+        }
+    }
+}
+
+/// What no program can cause, and a broken machine or kernel may: each of the vectors that must not be taken stops the debug
+/// kernel, with words and a status.
+#[test]
+fn exceptions_that_must_not_be_end_in_words() {
+    for (vector, status, said) in [
+        (0, 4, "an exception in the kernel on a user's stack"),
+        (1, 4, "an interrupt in the kernel on a user's stack"),
+        (4, 2, "exception in the kernel at "),
+        (6, 4, "a fast interrupt in the kernel"),
+        (7, 4, "a system error (SError) in the kernel"),
+        (10, 4, "a fast interrupt in user code"),
+        (12, 4, "an exception in user code of 32 bits"),
+        (15, 4, "a system error (SError) in user code of 32 bits"),
+    ] {
+        let outcome = boot_watched(Variant::Debug, &format!("vector-{vector:02}"));
+        let console = &outcome.console;
+        assert_eq!(outcome.end, End::Guest(status), "{vector}: {console}");
+        let line = console.lines().find(|line| line.contains(said));
+        let line = line.unwrap_or_else(|| panic!("{vector}: {console}"));
+        // That of waiting, as the loader has passed it on.
+        assert!(line.contains("syndrome 0x7e00000"), "{line}");
     }
 }
 

@@ -6,10 +6,12 @@ use core::mem::offset_of;
 
 use crate::cores::{CoreId, CORES};
 
-/// One `T` for each core. Invariant: `here` is the offset of one of them from the first, in bytes.
+/// One `T` for each core. Invariant: `here` is the offset of one of them from the first, in bytes. It comes first: there are many
+/// bytes of the others.
+#[repr(C)]
 pub struct PerCore<T> {
-    each: [T; CORES],
     here: Cell<usize>,
+    each: [T; CORES],
 }
 
 impl<T> PerCore<T> {

@@ -28,7 +28,7 @@ mod window;
 use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
-use sandglass::{boot, BootInfo, Process};
+use sandglass::{board, boot, BootInfo, Process};
 
 use sandglass_description::System;
 
@@ -65,6 +65,7 @@ fn main(info: &'static BootInfo) -> Result<u8, Failure> {
     let mut process = take_machine(info)?;
     let archive = packed::archive().context("cannot read the packed system")?;
     let system = archive.system().context("cannot read the packed system")?;
+    ensure_board(info, &system)?;
     if !objects::take_framebuffer(&system, info) {
         process.use_screen(info).context("cannot take the screen")?;
     }
@@ -129,6 +130,17 @@ fn take_machine(info: &BootInfo) -> Result<Process, Failure> {
         .use_serial_console()
         .context("cannot take the serial port")?;
     Ok(process)
+}
+
+/// Whether the machine has the devices that components are to have: nothing else is where they were described.
+fn ensure_board(info: &BootInfo, system: &System) -> Result<(), Failure> {
+    match &system.board {
+        Some(name) if !board::is(info, name) => Err(Failure::of(&format_args!(
+            "`{}` was built for the devices of the board `{name}`, which the machine's device tree does not name",
+            system.name
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Starts all components and goes on until the system ends, with its status.

@@ -2,8 +2,9 @@
 //! For machines of QEMU with memory from 1 GiB on, 512 MiB at least: `virt`, `xlnx-zcu102`.
 //!
 //! QEMU starts it as an ELF file, at EL1 or EL2, and has put an archive (cpio, newc) into memory, at [`ARCHIVE`]: `kernel.elf`,
-//! `kernel.dtb`, and behind them the root task; and perhaps `one-core`, so that it starts no others. It trusts these: whoever
-//! makes them is a test.
+//! `kernel.dtb`, and behind them the root task; and perhaps `one-core`, so that it starts no others, and `system-errors`, so that
+//! at EL2 it raises a system error whenever user code waits for an interrupt, or `vector-NN`, so that it enters the kernel by
+//! that of its vectors then, as no processor should. It trusts these: whoever makes them is a test.
 
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
@@ -64,7 +65,18 @@ extern "C" fn load(handover: &mut Handover) {
         kernel_entry: kernel.entry,
     };
     start::map_kernel(kernel.start, kernel.virtual_start);
-    if !files.any(|(name, _)| name == b"one-core") {
+    let mut is_single = false;
+    for (name, _) in files {
+        is_single |= name == b"one-core";
+        if name == b"system-errors" {
+            start::watch_waiting(None);
+        }
+        if let Some(&[tens, ones]) = name.strip_prefix(b"vector-") {
+            let number = (tens - b'0') * 10 + (ones - b'0');
+            start::watch_waiting(Some(number.into()));
+        }
+    }
+    if !is_single {
         start::start_others(handover);
     }
 }

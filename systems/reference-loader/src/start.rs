@@ -101,6 +101,16 @@ fn was_el2() -> bool {
     unsafe { (&raw const STARTED_AT_EL2).read_volatile() != 0 }
 }
 
+/// From now on code that waits for an interrupt has something else: user code a system error, a virtual one, for the machine has
+/// no other; or whoever it is, an exception of the kernel by `vector`. This must have been started at EL2, where it leaves the
+/// code for it.
+pub fn watch_waiting(vector: Option<u64>) {
+    assert!(was_el2());
+    let offset = vector.map_or(NO_VECTOR, |vector| vector * VECTOR_BYTES);
+    // SAFETY: it changes registers of EL2 alone.
+    unsafe { asm!("hvc #0", in("x0") offset, out("x9") _, options(nostack)) }
+}
+
 #[unsafe(no_mangle)]
 static mut STARTED_AT_EL2: u64 = 0;
 
@@ -119,6 +129,16 @@ pub fn stop() -> ! {
     }
 }
 
+/// Class of a call of EL2 in ESR_EL2.
+const CALL: u64 = 0x16;
+/// HCR_EL2: EL1 is of 64 bits; waiting for an interrupt is told; system errors are EL2's, so that it can raise virtual ones.
+const ERRORS: u64 = 1 << 31 | 1 << 13 | 1 << 5;
+/// A virtual system error, until it is taken.
+const ONE_ERROR: u64 = 1 << 8;
+/// Bytes of a vector, and what is no offset of one.
+const VECTOR_BYTES: u64 = 0x80;
+const NO_VECTOR: u64 = 1;
+
 global_asm!(
     ".global _start",
     "_start:",
@@ -131,6 +151,8 @@ global_asm!(
     "mov x9, #3",
     "msr cnthctl_el2, x9",
     "msr cntvoff_el2, xzr",
+    "adr x9, reference_loader_vectors",
+    "msr vbar_el2, x9",
     "mov x9, #0x3c5",
     "msr spsr_el2, x9",
     "adr x9, 1f",
@@ -194,6 +216,47 @@ global_asm!(
     "add x10, x10, :lo12:{started}",
     "stlr x11, [x10]",
     "4: br x9",
+
+    // Vectors of EL2, of which only that of exceptions of lower levels is used. A call: it is told of waiting from now on, and
+    // has virtual system errors; x0 is kept. Waiting: with a vector, it is entered, as if the kernel had been interrupted
+    // there; without one, a system error is raised for user code.
+    ".balign 2048",
+    "reference_loader_vectors:",
+    ".skip 0x400",
+    "mov sp, x9",
+    "mrs x9, esr_el2",
+    "lsr x9, x9, #26",
+    "cmp x9, #{call}",
+    "b.ne 5f",
+    "msr tpidr_el2, x0",
+    "ldr x9, ={errors}",
+    "b 6f",
+    "5: mrs x9, tpidr_el2",
+    "cmp x9, #{no_vector}",
+    "b.ne 8f",
+    "mrs x9, elr_el2",
+    "add x9, x9, #4",
+    "msr elr_el2, x9",
+    "mrs x9, spsr_el2",
+    "tst x9, #0xf",
+    "b.ne 7f",
+    "ldr x9, ={errors} + {one}",
+    "6: msr hcr_el2, x9",
+    "7: mov x9, sp",
+    "eret",
+    "8: mrs x10, vbar_el1",
+    "add x10, x10, x9",
+    "mrs x9, esr_el2",
+    "msr esr_el1, x9",
+    "mrs x9, spsr_el2",
+    "msr spsr_el1, x9",
+    "mrs x9, elr_el2",
+    "msr elr_el1, x9",
+    "msr elr_el2, x10",
+    "mov x9, #0x3c5",
+    "msr spsr_el2, x9",
+    "eret",
+    ".ltorg",
     stack = sym BOOT_STACK,
     stack_bytes = const STACK,
     load = sym load,
@@ -202,4 +265,8 @@ global_asm!(
     high = sym HIGH,
     types = const TYPES,
     translation = const TRANSLATION,
+    call = const CALL,
+    errors = const ERRORS,
+    one = const ONE_ERROR,
+    no_vector = const NO_VECTOR,
 );

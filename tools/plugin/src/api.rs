@@ -29,7 +29,8 @@ pub struct Info {
 /// `QEMU_PLUGIN_MEM_W`: accesses that write.
 pub const WRITES: c_int = 2;
 
-/// `QEMU_PLUGIN_MEM_RW`: all accesses.
+/// `QEMU_PLUGIN_MEM_RW`: all accesses. QEMU 7.2 takes some that read for some that write, so there is no use in asking for the
+/// former alone.
 pub const READS_AND_WRITES: c_int = 3;
 
 /// `QEMU_PLUGIN_CB_NO_REGS`: a callback that looks at no register.

@@ -14,8 +14,8 @@
 //! writes it: the address is that of the function that waits; the code of that, and of what it calls
 //! meanwhile, is between each `code=ADDRESS` and the `code_end=ADDRESS` in the same place.
 //!
-//! With `watch_NAME=NUMBER`, for each of what the kernel's file says of itself, it is the witness of the oracle
-//! for time, as [`watch`] says; `out` then has a line `finding TEXT` for each finding, and at the machine's
+//! With `watch_NAME=NUMBER`, for each of what the kernel's file says of itself, and `ram=ADDRESS`, where the machine's memory
+//! begins, it is the witness of the oracle for time, as [`watch`] says; `out` then has a line `finding TEXT` for each finding, and at the machine's
 //! end one of what was asked.
 //!
 //! With `visits=FILE` and `visits_out=FILE`, it also counts what the kernel executes on every visit: the first file says
@@ -58,11 +58,22 @@ const WATCH: &str = "watch_";
 
 /// That wait for an interrupt: HLT, WFI.
 const WAITS: [&[u8]; 2] = [&[0xf4], &[0x7f, 0x20, 0x03, 0xd5]];
+/// The latter, with which user code may wait, too.
+const WFI: &[u8] = WAITS[1];
+/// With which the kernel lets interrupts arrive before it waits for one, if none has by then: MSR DAIFClr. On x86_64 none arrives
+/// in between.
+const OPENS: &[u8] = &[0xff, 0x42, 0x03, 0xd5];
 /// With which a core that waits for another gives way: PAUSE, YIELD.
 const PAUSES: [&[u8]; 2] = [&[0xf3, 0x90], &[0x3f, 0x20, 0x03, 0xd5]];
 
-/// The instruction that reads the processor's counter. Of x86_64 alone, as the oracle for time.
-const RDTSC: [u8; 2] = [0x0f, 0x31];
+/// The instruction that reads the processor's counter: RDTSC; MRS of CNTVCT_EL0, into any register.
+fn reads_counter(bytes: &[u8]) -> bool {
+    const RDTSC: [u8; 2] = [0x0f, 0x31];
+    const MRS: u32 = 0xd53b_e040;
+    const REGISTER: u32 = 0x1f;
+    let is_mrs = |word: &[u8; 4]| u32::from_le_bytes(*word) & !REGISTER == MRS;
+    bytes == RDTSC || bytes.try_into().is_ok_and(is_mrs)
+}
 
 /// That return to user code: IRETQ, SYSRETQ, ERET.
 const RETURNS: [&[u8]; 3] = [
@@ -88,6 +99,8 @@ struct Options {
     code_ends: Vec<u64>,
     /// Where the kernel has what the oracle for time asks.
     layout: Option<Layout>,
+    /// Physical address at which memory begins.
+    ram: u64,
     out: Option<String>,
     /// What is watched on every visit of the kernel, and where that is written.
     visits: Option<String>,
@@ -110,6 +123,12 @@ impl Options {
             }
             "cores" => {
                 self.cores = true;
+                return Ok(());
+            }
+            "ram" => {
+                let address = u64::from_str_radix(value, 16);
+                self.ram =
+                    address.map_err(|_| format!("`{argument}`: not a hexadecimal address"))?;
                 return Ok(());
             }
             "busy" => &mut self.busy,
@@ -142,7 +161,7 @@ impl Options {
 
     fn measurement(&self) -> Measurement {
         if let Some(layout) = self.layout {
-            Measurement::Times(Times::Booting(layout))
+            Measurement::Times(Times::Booting(layout, self.ram))
         } else if self.cores {
             Measurement::Cores(CoreMeter::new(self.busy.len()))
         } else if self.waits.is_empty() {
@@ -168,6 +187,11 @@ impl Options {
             (None, None) => Ok(None),
             _ => Err("`visits=LIST` and `visits_out=FILE` go together".to_owned()),
         }
+    }
+
+    /// Whether the kernel first loads from the registers of the thread that runs next at `address`.
+    fn is_first_load(&self, address: u64) -> bool {
+        self.layout.is_some_and(|layout| layout.loads == address)
     }
 
     fn waiting_code(&self) -> WaitingCode {
@@ -360,8 +384,10 @@ unsafe extern "C" fn translated(_id: Id, block: *mut TranslationBlock) {
         halts |= WAITS.contains(&bytes);
         pauses |= PAUSES.contains(&bytes);
         last = match bytes {
-            _ if bytes == RDTSC => Last::ReadsCounter,
+            _ if reads_counter(bytes) => Last::ReadsCounter,
             _ if RETURNS.contains(&bytes) => Last::Returns,
+            _ if bytes == WFI && !is_kernel => Last::Waits,
+            _ if bytes == OPENS => Last::Opens,
             _ => Last::Other,
         };
         if watches_times && !is_kernel {
@@ -383,6 +409,18 @@ unsafe extern "C" fn translated(_id: Id, block: *mut TranslationBlock) {
                     wrote,
                     api::NO_REGISTERS,
                     api::WRITES,
+                    ptr::null_mut(),
+                );
+            }
+        }
+        if watches_times && state.options.is_first_load(address) {
+            // SAFETY: as above.
+            unsafe {
+                api::qemu_plugin_register_vcpu_mem_cb(
+                    instruction,
+                    loaded,
+                    api::NO_REGISTERS,
+                    api::READS_AND_WRITES,
                     ptr::null_mut(),
                 );
             }
@@ -503,6 +541,18 @@ unsafe extern "C" fn wrote(_core: c_uint, access: u32, address: u64, _data: *mut
         if is_store {
             watch.wrote(address, 1 << shift);
         }
+    }
+}
+
+/// The kernel loads the first registers of the thread that runs next.
+///
+/// # Safety
+/// QEMU calls it.
+unsafe extern "C" fn loaded(_core: c_uint, _access: u32, address: u64, _data: *mut c_void) {
+    // SAFETY: once in this callback.
+    let state = unsafe { state() };
+    if let Some(Measurement::Times(Times::Watched(watch))) = state.and_then(State::measurement) {
+        watch.loads(address);
     }
 }
 

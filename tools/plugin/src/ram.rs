@@ -9,18 +9,19 @@ use crate::watch::Memory;
 /// What the mapping is called.
 const NAME: &str = "memfd:memory-backend-memfd";
 
-/// Memory from physical address 0 on, in one mapping that stays.
+/// Memory from a physical address on, in one mapping that stays.
 pub struct Ram {
     base: *const u8,
+    first: u64,
     size: u64,
 }
 
 impl Ram {
-    /// Finds it.
+    /// Finds it; the machine has it from the physical address `first` on.
     ///
     /// # Errors
     /// The machine's memory is not of that kind.
-    pub fn find() -> Result<Self, String> {
+    pub fn find(first: u64) -> Result<Self, String> {
         let maps = fs::read_to_string("/proc/self/maps")
             .map_err(|error| format!("cannot read the mappings: {error}"))?;
         let (start, end) = extent(&maps).ok_or_else(|| {
@@ -28,25 +29,24 @@ impl Ram {
         })?;
         Ok(Self {
             base: std::ptr::with_exposed_provenance(start as usize),
+            first,
             size: end - start,
         })
     }
 }
 
 impl Memory for Ram {
-    fn size(&self) -> u64 {
-        self.size
+    fn end(&self) -> u64 {
+        self.first + self.size
     }
 
     fn word(&self, address: u64) -> u64 {
-        match address.checked_add(8) {
+        let at = address.wrapping_sub(self.first);
+        match at.checked_add(8) {
             // SAFETY: within the mapping, which QEMU keeps until its end, after the last callback. Whatever
             // lies there is a number; the guest, which also writes it, does not run meanwhile.
             Some(end) if end <= self.size => unsafe {
-                self.base
-                    .add(address as usize)
-                    .cast::<u64>()
-                    .read_unaligned()
+                self.base.add(at as usize).cast::<u64>().read_unaligned()
             },
             _ => 0,
         }

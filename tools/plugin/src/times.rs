@@ -7,8 +7,8 @@ use crate::{complain, Known, Out};
 
 /// Who executes on whose time.
 pub enum Times {
-    /// The machine has no memory yet.
-    Booting(Layout),
+    /// The machine has no memory yet; it will have it from this physical address on.
+    Booting(Layout, u64),
     Watched(Box<Watch<Ram>>),
     /// There is nothing to be seen.
     Blind,
@@ -17,12 +17,12 @@ pub enum Times {
 impl Times {
     /// `block` runs.
     pub fn run(&mut self, known: Known, out: &mut Out) {
-        if let Times::Booting(layout) = self {
+        if let Times::Booting(layout, first) = self {
             // Before the kernel runs, nothing matters.
             if known.block.place == Place::User {
                 return;
             }
-            *self = match Ram::find() {
+            *self = match Ram::find(*first) {
                 Ok(ram) => Times::Watched(Box::new(Watch::new(ram, *layout))),
                 Err(error) => {
                     complain(&error);

@@ -23,7 +23,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{bail, Context, Result};
+use anyhow::{bail, ensure, Context, Result};
 
 use crate::arch::Arch;
 use crate::cli::BoundsArgs;
@@ -82,6 +82,12 @@ const FULL: Extent = Extent {
 /// `sandglass bounds`: fails if a limit is exceeded, or something costs less than it is known to.
 pub fn run(args: &BoundsArgs) -> Result<ExitCode> {
     if args.search {
+        ensure!(
+            args.arch == Arch::X86_64,
+            "`--search` runs in the hosted kernel, whose structures are those of both architectures: search without `--arch`, \
+             and what it finds is measured on {}, too",
+            args.arch.name()
+        );
         search::run(args.minutes, args.seed)?;
         return Ok(ExitCode::SUCCESS);
     }

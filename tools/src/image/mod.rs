@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use anyhow::{ensure, Context, Result};
 
 use crate::arch::Arch;
+use crate::board;
 use crate::boot;
 use crate::cli::ImageArgs;
 use crate::cores::Cores;
@@ -66,6 +67,12 @@ fn of_description(args: &ImageArgs, image: &RunImage) -> Result<(PathBuf, Kernel
         Some(image.path()),
         args.warnings.deny_warnings,
     )?;
+    ensure!(
+        built.arch != Arch::Aarch64 || built.board == board::default_devices(),
+        "images for aarch64 start QEMU's `{}`, and the system is described for `{}`: `run` and `trace` start it there",
+        board::default_devices().name,
+        built.board.name
+    );
     let cores = match args.smp {
         true => Cores::Smp(built.cores),
         false => built.cores_with(None)?,

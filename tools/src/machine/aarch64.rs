@@ -30,8 +30,11 @@ pub const CONCLUSION: &str = "
   [the storm](../how-to/storm.md#on-aarch64) of any encoding.
 - **System errors.** One that arrives while user code runs is a user exception of whose thread it meets
   ([difference 17](abi.md#deliberate-differences)); release kernels mask them in user code (07, section 1.3), so that they
-  wait. In the kernel, one stops the machine with status 4. No test has one: in QEMU 7.2 an access to memory that nothing
-  answers is reported at its instruction, and only code at EL2 can raise a system error, a virtual one.
+  wait, as they do while the kernel executes, which never opens its mask. In QEMU 7.2 an access to memory that nothing
+  answers is reported at its instruction, and only code at EL2 can raise a system error, a virtual one: a loader of tests
+  does so (`loader::a_system_error_is_an_exception_of_whom_it_meets`). At a vector that must not be taken, such as that of
+  system errors in the kernel, the debug kernel says what came and stops the machine with status 4, or 2 for an exception in
+  the kernel; the release kernel stops. The same loader enters them (`loader::exceptions_that_must_not_be_end_in_words`).
 - **Registers of higher levels.** Where a machine starts at EL2, the kernel sets what of it lower levels feel (`head.rs`:
   `sandglass_to_el1`), and leaves it for good. What firmware does at EL3 is its own.
 ";

@@ -176,7 +176,7 @@ pub fn run(args: &MachineStateArgs) -> Result<ExitCode> {
             println!("{}", page::write()?.display());
             true
         }
-        Some(MachineAction::Spoiled) => look_at_spoiled()?,
+        Some(MachineAction::Spoiled) => look_at_spoiled(args.arch)?,
     };
     Ok(if good {
         ExitCode::SUCCESS
@@ -323,15 +323,24 @@ fn read(session: &mut Session, kernel: &Path, start: &Start) -> Result<(State, F
     }
 }
 
-/// Sets every piece of [`Set::State`] wrong in turn, and says whether the table noticed.
-fn look_at_spoiled() -> Result<bool> {
-    let start = Start {
-        cpu: EVERYTHING,
-        ..pvh("spoiled", Variant::Release, Cores::Smp(2))
+/// Sets every piece of [`Set::of_state`] wrong in turn, and says whether the table noticed.
+fn look_at_spoiled(arch: Arch) -> Result<bool> {
+    const TWO: Cores = Cores::Smp(2);
+    let start = match arch {
+        Arch::X86_64 => Start {
+            cpu: EVERYTHING,
+            ..pvh("spoiled", Variant::Release, TWO)
+        },
+        Arch::Aarch64 => Start {
+            model: GIC3,
+            ..linux("spoiled-aarch64", Variant::Release, TWO)
+        },
     };
-    let root_task = program::build(PACKAGE)?;
-    let catalogue = Catalogue::read(Set::State)?;
-    let options = KernelOptions::smp(Variant::Release).with_mutants(Set::State);
+    let set = Set::of_state(arch);
+    let root_task = program::build_for(arch, PACKAGE)?;
+    let catalogue = Catalogue::read(set)?;
+    let options = KernelOptions::smp(Variant::Release).for_arch(arch);
+    let options = options.with_mutants(set);
     let built = kernel::build(&options)?;
     let mut good = true;
     for mutant in std::iter::once(None).chain(catalogue.mutants.iter().map(Some)) {

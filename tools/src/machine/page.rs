@@ -26,7 +26,7 @@ Nothing is left to firmware or boot loader, except what the tables mark *as foun
 through UEFI, on the kernels for one core and for several. It stops the machine while user code runs on all cores, reads
 the state from outside, and compares it with the table. The tests do so for some of the starts. With `--arch aarch64` it
 boots that architecture's kernels, those of the ABI's profile and one that lets programs have the clock.
-`./sandglass machine spoiled` has a kernel for x86_64 set pieces wrong, one at a time, each of which must be noticed
+`./sandglass machine spoiled` has a kernel set pieces wrong, one at a time, each of which must be noticed
 ([named mutants](../assurance/how-we-know.md#named-mutants)).
 
 `./sandglass machine table` has made this page from `tools/src/machine/table.rs`; a test fails when it is out of date.

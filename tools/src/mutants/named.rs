@@ -45,12 +45,20 @@ pub enum Set {
     Aarch64,
     /// Kernels that set a piece of the processor's state wrong.
     State,
+    /// Kernels for aarch64 that do.
+    StateAarch64,
     /// The kernel that could panic, which does not link.
     Panics,
 }
 
 impl Set {
-    pub const ALL: [Self; 4] = [Self::Rules, Self::Aarch64, Self::State, Self::Panics];
+    pub const ALL: [Self; 5] = [
+        Self::Rules,
+        Self::Aarch64,
+        Self::State,
+        Self::StateAarch64,
+        Self::Panics,
+    ];
 
     /// Of its file and its scratch workspace.
     pub const fn name(self) -> &'static str {
@@ -58,6 +66,7 @@ impl Set {
             Self::Rules => "rules",
             Self::Aarch64 => "aarch64",
             Self::State => "state",
+            Self::StateAarch64 => "state-aarch64",
             Self::Panics => "panics",
         }
     }
@@ -67,6 +76,14 @@ impl Set {
         match arch {
             Arch::X86_64 => Self::Rules,
             Arch::Aarch64 => Self::Aarch64,
+        }
+    }
+
+    /// That of the kernels that set a piece of the processor's state wrong.
+    pub const fn of_state(arch: Arch) -> Self {
+        match arch {
+            Arch::X86_64 => Self::State,
+            Arch::Aarch64 => Self::StateAarch64,
         }
     }
 

@@ -220,11 +220,6 @@ pub fn run(args: &StormArgs) -> Result<ExitCode> {
         args.wrong.is_none() || cores == Cores::Single,
         "wrong kernels are for one core: leave out `--cores`"
     );
-    ensure!(
-        args.arch == Arch::X86_64 || !args.oracle,
-        "the oracle for time watches the emulator of x86_64: leave out `--oracle` with `--arch {}`",
-        args.arch.name()
-    );
     for (variant, index) in variants.into_iter().zip(0..) {
         let kernel = match &args.wrong {
             Some(mutant) => named::kernel(args.arch, mutant)?,
@@ -243,7 +238,7 @@ pub fn run(args: &StormArgs) -> Result<ExitCode> {
             seed,
             extent,
             oracle: match args.oracle {
-                true => Some(Oracle::new(&kernel, args.memory)?),
+                true => Some(Oracle::new(args.arch, &kernel, args.memory)?),
                 false => None,
             },
             boot: Boot {

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{bail, ensure, Context, Result};
 
+use crate::arch::Arch;
 use crate::bounds::plugin;
 use crate::workspace;
 
@@ -26,14 +27,14 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    /// For machines with so much memory that run `kernel`.
+    /// For machines of this architecture with so much memory that run `kernel`.
     ///
     /// # Errors
     /// The plugin does not build, or the kernel's file does not say where things are in it.
-    pub fn new(kernel: &Path, memory_mib: u32) -> Result<Self> {
+    pub fn new(arch: Arch, kernel: &Path, memory_mib: u32) -> Result<Self> {
         Ok(Self {
             plugin: plugin::build()?.into_os_string(),
-            places: places(kernel)?,
+            places: places(arch, kernel)?,
             out: fresh_out(),
             memory_mib,
         })
@@ -88,8 +89,17 @@ fn fresh_out() -> PathBuf {
     workspace::target_dir().join(name)
 }
 
-/// Arguments of the plugin: where things are in `kernel`.
-fn places(kernel: &Path) -> Result<String> {
+/// How far the image of a kernel that QEMU loads is from the physical addresses that its own numbers mean: on aarch64 it is
+/// loaded anywhere, by QEMU 2 MiB behind the beginning of memory.
+const fn moved(arch: Arch) -> u64 {
+    match arch {
+        Arch::X86_64 => 0,
+        Arch::Aarch64 => arch.memory_start() + (2 << 20),
+    }
+}
+
+/// Arguments of the plugin: where things are in `kernel`, and where memory is.
+fn places(arch: Arch, kernel: &Path) -> Result<String> {
     use object::{Object, ObjectSymbol};
 
     let bytes = fs::read(kernel).with_context(|| format!("cannot read {}", kernel.display()))?;
@@ -98,7 +108,11 @@ fn places(kernel: &Path) -> Result<String> {
     let mut arguments = String::new();
     for symbol in file.symbols() {
         if let Some(name) = symbol.name().ok().and_then(|it| it.strip_prefix(PREFIX)) {
-            arguments += &format!(",watch_{name}={:x}", symbol.address());
+            let number = match name {
+                "image_base" => symbol.address().wrapping_sub(moved(arch)),
+                _ => symbol.address(),
+            };
+            arguments += &format!(",watch_{name}={number:x}");
         }
     }
     ensure!(
@@ -106,7 +120,7 @@ fn places(kernel: &Path) -> Result<String> {
         "{} has no symbols `{PREFIX}...` that say where the oracle finds what it asks",
         kernel.display()
     );
-    Ok(arguments)
+    Ok(format!("{arguments},ram={:x}", arch.memory_start()))
 }
 
 /// How much the oracle was told and has asked.

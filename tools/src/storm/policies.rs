@@ -43,8 +43,7 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 pub struct Lab {
     arch: Arch,
     kernel: PathBuf,
-    /// On x86_64: it watches the emulator of that.
-    oracle: Option<Oracle>,
+    oracle: Oracle,
 }
 
 impl Lab {
@@ -54,10 +53,7 @@ impl Lab {
         let options = KernelOptions::new(Variant::Release).for_arch(arch);
         // The systems have the timer.
         let kernel = kernel::build(&options.with_user_timer())?;
-        let oracle = match arch {
-            Arch::X86_64 => Some(Oracle::new(&kernel, MEMORY_MIB)?),
-            Arch::Aarch64 => None,
-        };
+        let oracle = Oracle::new(arch, &kernel, MEMORY_MIB)?;
         Ok(Self {
             arch,
             kernel,
@@ -165,11 +161,10 @@ impl Policy {
         boot.machine.keep_virtual_time(0);
         boot.machine.memory_mib = MEMORY_MIB;
         boot.timeout = Some(TIMEOUT);
-        let oracle = lab.oracle.as_ref().map(Oracle::another);
-        boot.extra_args
-            .extend(oracle.iter().flat_map(Oracle::options));
+        let oracle = lab.oracle.another();
+        boot.extra_args.extend(oracle.options());
         let outcome = qemu::run(&boot)?;
-        let seen = oracle.map_or_else(|| Ok(Seen::default()), |oracle| oracle.answer());
+        let seen = oracle.answer();
         let mut wrong: Vec<String> = outcome.console.lines().filter_map(complaint).collect();
         match outcome.end {
             End::Guest(0) => {}
@@ -236,12 +231,8 @@ fn storm(policies: &[Policy], args: &StormArgs) -> Result<bool> {
         for finding in &findings {
             println!("{finding}");
         }
-        let oracle = match lab.oracle {
-            Some(_) => seen.to_string(),
-            None => "without the oracle for time".to_owned(),
-        };
         println!(
-            "{}: {} seeds, {} findings; {oracle}",
+            "{}: {} seeds, {} findings; {seen}",
             policy.name,
             args.seeds,
             findings.len()

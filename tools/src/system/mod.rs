@@ -34,7 +34,7 @@ use std::process::ExitCode;
 use anyhow::{bail, Context, Result};
 use sandglass_description::Blob;
 
-pub use check::{check, Description};
+pub use check::{check, check_on, Description};
 pub use document::LogLevel;
 pub use findings::{Finding, Report, Span};
 pub use images::RunImage;
@@ -47,6 +47,7 @@ use self::pack::Programs;
 use self::rogue::Rogue;
 use crate::arch::Arch;
 use crate::backtrace::Executables;
+use crate::board::{Devices, Output};
 use crate::boot;
 use crate::cli::{BuildArgs, RunArgs};
 use crate::cores::Cores;
@@ -69,6 +70,8 @@ pub struct Built {
     pub arch: Arch,
     /// A component has the machine's timer.
     pub has_timer: bool,
+    /// On aarch64, what the machine has for components.
+    pub board: &'static Devices,
     /// All that it consists of was built from sources. On aarch64 it may end the machine with a status, and could do more:
     /// see [`Boot::user_semihosting`].
     pub is_built: bool,
@@ -101,7 +104,8 @@ impl Built {
     /// timer if one has.
     pub fn kernel(&self, variant: Variant, cores: Cores) -> KernelOptions {
         let kernel = KernelOptions::on(variant, cores).for_arch(self.arch);
-        match self.has_timer {
+        // A timer that is a device is its owner's.
+        match self.has_timer && self.board.has_core_timer() {
             true => kernel.with_user_timer(),
             false => kernel.with_user_clock(),
         }
@@ -109,11 +113,15 @@ impl Built {
 
     /// How to boot it on `kernel`: on the machine that the description asks for.
     pub fn boot(&self, kernel: impl Into<PathBuf>) -> Boot {
+        let mut machine = Machine::of(self.arch);
+        if self.arch == Arch::Aarch64 {
+            machine.model = self.board.model.to_owned();
+        }
         Boot {
             machine: Machine {
                 memory_mib: self.memory_mib,
                 cores: self.cores,
-                ..Machine::of(self.arch)
+                ..machine
             },
             user_semihosting: self.is_built,
             annotator: Executables::new(self.executables.iter().cloned()).annotator(),
@@ -121,7 +129,7 @@ impl Built {
         }
     }
 
-    /// Lets the system's output go to `file`: it leaves by the second serial port, on aarch64 by one behind the PCI bridge.
+    /// Lets the system's output go to `file`: it leaves by the second serial port, or by one behind the PCI bridge.
     /// Without this, the port is absent, and what is written there lost.
     ///
     /// # Errors
@@ -130,13 +138,13 @@ impl Built {
         if self.output.is_none() {
             bail!("the system has no output: add an `[[output]]` to its description");
         }
-        match self.arch {
-            Arch::X86_64 => {
+        match (self.arch, &self.board.output) {
+            (Arch::X86_64, _) | (Arch::Aarch64, Output::Second(_)) => {
                 let mut backend = OsString::from("file:");
                 backend.push(file);
                 boot.extra_args.extend(["-serial".into(), backend]);
             }
-            Arch::Aarch64 => {
+            (Arch::Aarch64, Output::Pci(_)) => {
                 let file = file.to_str().context("the output's path is not UTF-8")?;
                 let file = file.replace(',', ",,");
                 boot.extra_args.extend([
@@ -209,6 +217,7 @@ fn build_with(
         image: pack::pack(description, programs, output)?,
         arch: description.arch,
         has_timer: description.has_timer,
+        board: description.board,
         is_built: description
             .executables
             .iter()
@@ -275,7 +284,7 @@ pub fn run_system(args: &RunArgs) -> Result<ExitCode> {
     if let Some(seed) = args.beside.rogue {
         source = Rogue::of_seed(seed).beside(&source)?;
     }
-    let mut description = check(&source)?;
+    let mut description = check_on(&source, args.conditions.model.as_deref())?;
     for level in &args.log_level {
         level.apply(&mut description)?;
     }
@@ -306,6 +315,7 @@ mod tests {
             image: PathBuf::new(),
             arch: Arch::default(),
             has_timer: false,
+            board: crate::board::default_devices(),
             is_built: true,
             memory_mib: 64,
             cores,

@@ -174,6 +174,7 @@ mod tests {
     fn system() -> System {
         System {
             name: "test".into(),
+            board: None,
             launcher_priority: 255,
             endpoints: 1,
             notifications: 2,

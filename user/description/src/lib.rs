@@ -47,6 +47,9 @@ pub const OUTPUT_REGISTERS: (u64, u64) = (0x3eff_1000, 0x1000);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct System {
     pub name: String,
+    /// What the machine's device tree must be called, since components have devices that only this board has there; `None`: any
+    /// machine will do.
+    pub board: Option<String>,
     /// Priority at which the launcher reports faults and ends, once everything is started.
     pub launcher_priority: u8,
     /// Number of endpoints; each has a reply object of the same index.

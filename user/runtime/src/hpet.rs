@@ -194,6 +194,11 @@ impl Hpet {
         self.now() >= deadline
     }
 
+    /// After an interrupt that came before the deadline: the comparator has it still.
+    pub const fn keep_deadline(&self, _deadline: u64) -> bool {
+        false
+    }
+
     /// Takes an interrupt back that has arrived: one of an edge is over.
     pub const fn quieten(&self) {}
 

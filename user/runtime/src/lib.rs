@@ -31,6 +31,7 @@ extern crate alloc;
 pub mod alarm;
 #[doc(hidden)]
 pub mod arch;
+pub mod board;
 pub mod boot;
 pub mod cap;
 pub mod component;
@@ -64,6 +65,7 @@ pub mod time;
 pub mod timeout;
 pub mod timer;
 pub mod trace;
+pub mod ttc;
 pub mod uart;
 pub mod vspace;
 pub mod watchdog;

@@ -1,5 +1,6 @@
 //! The machine's timer, for a program that has it to itself: the HPET on PCs ([`crate::hpet`]); on aarch64, where machines of
-//! emulators have no timer device, the physical timer of the first core, if the kernel lets user level have it.
+//! emulators need not have a timer device, the physical timer of the first core, if the kernel lets user level have it; in a described
+//! system for a board with a triple timer counter, that ([`crate::ttc`]).
 
 use core::fmt;
 
@@ -102,7 +103,8 @@ impl Timer {
     }
 
     /// As [`Self::device`], of parts with these names: on PCs the HPET's registers as memory, the interrupt at pin 2, and the
-    /// PIT's ports 0x40 to 0x43; on aarch64 the interrupt alone.
+    /// PIT's ports 0x40 to 0x43; on aarch64 the interrupt alone, or the interrupt and registers of a
+    /// triple timer counter, and the rate of its clock as the parameter `INTERRUPT.hz`.
     ///
     /// # Panics
     /// It has not.
@@ -140,9 +142,11 @@ impl Timer {
     /// Acknowledges the interrupt, if that is needed, and says whether `deadline` has passed. If it has not, the interrupt was
     /// one of an earlier deadline, and the timer stays armed.
     pub fn expired(&self, deadline: u64) -> Result<bool, TimerError> {
-        let has_passed = self.clock.now() >= deadline;
+        let mut has_passed = self.clock.now() >= deadline;
         if has_passed {
             self.clock.quieten();
+        } else {
+            has_passed = self.clock.keep_deadline(deadline);
         }
         if let Some(irq) = self.irq {
             irq.ack()?;

@@ -1,5 +1,5 @@
 //! A driver of serial ports without interrupts whose registers are mapped, as boards of aarch64 have them: ARM's PL011, and
-//! Cadence's. The kernel or firmware has set them up.
+//! Cadence's. The kernel or firmware has set up the one that is the console.
 
 use dtoolkit::fdt::{Fdt, FdtNode};
 use dtoolkit::{Node, Property};
@@ -97,6 +97,23 @@ impl Uart {
     /// # Safety
     /// The registers of a port of that kind are mapped at `address`, for good.
     pub const unsafe fn at(address: u64, kind: Kind) -> Self {
+        Self { address, kind }
+    }
+
+    /// A port that nobody has set up: it sends and receives from now on, at the rate that it has.
+    ///
+    /// # Safety
+    /// As of [`Self::at`].
+    pub unsafe fn open(address: u64, kind: Kind) -> Self {
+        let (register, value): (u64, u32) = match kind {
+            // Transmitter and receiver on.
+            Kind::Cadence => (0x00, 1 << 4 | 1 << 2),
+            // The port, its transmitter and its receiver on.
+            Kind::Pl011 => (0x30, 1 << 9 | 1 << 8 | 1 << 0),
+        };
+        let control = (address + register) as *mut u32;
+        // SAFETY: as the caller promises.
+        unsafe { control.write_volatile(value) };
         Self { address, kind }
     }
 

@@ -2,8 +2,8 @@
 
 /// The machine's memory, as it is now.
 pub trait Memory {
-    /// Bytes of memory.
-    fn size(&self) -> u64;
+    /// Physical address behind the memory.
+    fn end(&self) -> u64;
     /// The 8 bytes at this physical address, or 0 where there is no memory.
     fn word(&self, address: u64) -> u64;
 
@@ -18,8 +18,12 @@ pub trait Memory {
 pub struct Layout {
     /// Virtual address of the time that the clock showed when the kernel last read it.
     pub clock: u64,
-    /// Virtual address of the word that names the registers of the thread that runs.
+    /// Virtual address of the word that names the registers of the thread that runs; 0 where no word does.
     pub running: u64,
+    /// There, that of the kernel's instruction that first loads from the registers of the thread that runs next, and where it
+    /// does so in them.
+    pub loads: u64,
+    pub loads_from: u64,
     /// Virtual address of physical address 0, for objects.
     pub window_base: u64,
     /// What the image adds to its physical addresses.
@@ -50,7 +54,7 @@ impl Layout {
     pub fn is_whole(&self) -> bool {
         [
             self.clock,
-            self.running,
+            self.running | self.loads,
             self.window_base,
             self.image_base,
             self.thread_context,
@@ -65,6 +69,8 @@ impl Layout {
         Some(match name {
             "clock" => &mut self.clock,
             "running" => &mut self.running,
+            "loads" => &mut self.loads,
+            "loads_from" => &mut self.loads_from,
             "window_base" => &mut self.window_base,
             "image_base" => &mut self.image_base,
             "thread_registers" => &mut self.thread_registers,
@@ -126,9 +132,13 @@ impl Layout {
         }
     }
 
-    /// Physical addresses of the thread that runs, and of its context.
-    pub fn running(&self, memory: &impl Memory) -> Option<(u64, u64)> {
-        let registers = memory.word(self.running.wrapping_sub(self.image_base));
+    /// Physical addresses of the thread that runs, and of its context. `loaded` are the registers that the kernel has loaded,
+    /// where no word names them.
+    pub fn running(&self, memory: &impl Memory, loaded: Option<u64>) -> Option<(u64, u64)> {
+        let registers = match self.running {
+            0 => loaded?,
+            word => memory.word(word.wrapping_sub(self.image_base)),
+        };
         let thread = registers
             .checked_sub(self.window_base)?
             .checked_sub(self.thread_registers)?;

@@ -6,6 +6,8 @@ use super::*;
 const LAYOUT: Layout = Layout {
     clock: IMAGE + 0x100,
     running: IMAGE + 0x108,
+    loads: 0,
+    loads_from: 0,
     window_base: WINDOW,
     image_base: IMAGE,
     thread_registers: 0x40,
@@ -46,7 +48,7 @@ impl Words {
 }
 
 impl Memory for &Words {
-    fn size(&self) -> u64 {
+    fn end(&self) -> u64 {
         1 << 20
     }
 
@@ -296,4 +298,67 @@ fn a_clock_that_leaves_out_executed_instructions_is_found() {
     machine.now -= 7_500;
     machine.event(THREAD, |_| {});
     assert!(machine.findings().starts_with("finding clock"));
+}
+
+/// User code of aarch64 may wait for an interrupt, on its own time.
+#[test]
+fn time_without_instructions_is_that_of_whoever_waits() {
+    for (last, is_found) in [(Last::Other, true), (Last::Waits, false)] {
+        let words = Words::default();
+        let mut machine = Machine::new(&words);
+        machine.user(100);
+        machine.block(Place::User, 1, last);
+        machine.now += 5_000;
+        machine.event(THREAD, |_| {});
+        let found = machine.findings();
+        assert_eq!(found.starts_with("finding clock"), is_found, "{found}");
+        // It is paid for.
+        machine.user(BUDGET - 5_000);
+        machine.event(THREAD, |_| {});
+        let found = machine.findings();
+        assert!(found.contains("windows"), "{found}");
+    }
+}
+
+/// Where no word names who runs, the kernel's first load of registers does.
+#[test]
+fn who_runs_next_is_whose_registers_are_loaded() {
+    const FROM: u64 = 0x18;
+    let words = Words::default();
+    let layout = Layout {
+        running: 0,
+        loads: IMAGE + 0x200,
+        loads_from: FROM,
+        ..LAYOUT
+    };
+    let mut machine = Machine::new(&words);
+    machine.watch = Watch::new(&words, layout);
+    for thread in [THREAD, OTHER_THREAD] {
+        machine.event(thread, |machine| {
+            let registers = WINDOW + thread + LAYOUT.thread_registers;
+            machine.watch.loads(registers + FROM);
+            machine.watch.loads(registers + FROM + 8);
+        });
+        let running = machine.watch.running.map(|running| running.thread);
+        assert_eq!(running, Some(thread));
+    }
+    // Nobody's have been: it goes unseen, rather than to the last.
+    machine.event(THREAD, |_| {});
+    assert!(machine.watch.running.is_none());
+}
+
+/// Where interrupts are let in before the core waits, one may come between: what it takes is nobody's.
+#[test]
+fn an_event_ends_when_interrupts_may_come() {
+    for (last, goes_on) in [(Last::Other, true), (Last::Opens, false)] {
+        let words = Words::default();
+        let mut machine = Machine::new(&words);
+        machine.user(100);
+        machine.enter();
+        machine.block(Place::Kernel, PATH / 3, last);
+        assert_eq!(machine.watch.event.is_some(), goes_on);
+        machine.enter();
+        let event = machine.watch.event.unwrap();
+        assert_eq!(event.causer.is_some(), goes_on);
+    }
 }

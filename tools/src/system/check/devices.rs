@@ -3,18 +3,17 @@
 use std::collections::HashMap;
 
 use sandglass_description::{
-    Interrupt, Map, Memory, MemorySource, Object, LAUNCHER_PORTS, OUTPUT_PORTS, OUTPUT_REGISTERS,
+    Interrupt, Map, Memory, MemorySource, Object, LAUNCHER_PORTS, OUTPUT_PORTS,
 };
 
 use super::super::document::{Output, Polarity, Text, Trigger};
 use super::super::findings::{Finding, Span};
 use super::{text, Checker};
 use crate::arch::Arch;
+use crate::board;
 
 /// The last input of the PC's I/O APIC.
 const LAST_PIN: i64 = 23;
-/// The last interrupt of the GIC.
-const LAST_IRQ: i64 = 159;
 /// The kernel's timer.
 const KERNELS_IRQ: i64 = 27;
 
@@ -65,7 +64,9 @@ impl<'a> Checker<'a> {
 
     /// Gives a component the registers of the serial port that bytes leave through.
     fn give_output(&mut self, output: &Output) {
-        let (physical, bytes) = OUTPUT_REGISTERS;
+        let (board::Output::Pci(registers) | board::Output::Second(registers)) =
+            self.document.board().output;
+        let (physical, bytes) = registers;
         let memory = self.memory.len() as u32;
         self.memory.push(Memory {
             name: text(&output.name).to_owned(),
@@ -78,7 +79,12 @@ impl<'a> Checker<'a> {
                 address: None,
             };
             let (name, span) = (text(&output.name), output.name.span());
-            self.equipment[component].add_map(name, map, &span, &mut self.findings);
+            let equipment = &mut self.equipment[component];
+            equipment.add_map(name, map, &span, &mut self.findings);
+            if let board::Output::Second(_) = self.document.board().output {
+                let parameter = format!("{name}.cadence");
+                equipment.add_parameter(&parameter, 1, &span, &mut self.findings);
+            }
         }
     }
 
@@ -151,7 +157,7 @@ impl<'a> Checker<'a> {
         let mut pins: HashMap<i64, Span> = HashMap::new();
         let (what, of, last) = match self.document.arch {
             Arch::X86_64 => ("pin", "pin", LAST_PIN),
-            Arch::Aarch64 => ("interrupt", "number", LAST_IRQ),
+            Arch::Aarch64 => ("interrupt", "number", self.document.board().last_irq),
         };
         for (interrupt, vector) in self.document.interrupts.iter().zip(0u8..) {
             let pin = self.in_range(what, Some(&interrupt.pin), 0..=last, 0);
@@ -201,6 +207,10 @@ impl<'a> Checker<'a> {
                 if self.document.arch == Arch::Aarch64 {
                     let parameter = format!("{name}.irq");
                     equipment.add_parameter(&parameter, pin as u64, &span, &mut self.findings);
+                    if let Some(hz) = self.document.board().rate_of(pin) {
+                        let parameter = format!("{name}.hz");
+                        equipment.add_parameter(&parameter, hz, &span, &mut self.findings);
+                    }
                 }
             }
         }

@@ -44,6 +44,7 @@ use super::findings::{Finding, Report, Span};
 use super::parse::parse;
 use super::Source;
 use crate::arch::Arch;
+use crate::board::{self, Devices, Timer};
 use crate::cores::MOST_CORES;
 use crate::project::Project;
 use crate::trace::check::{gates, Plan, Promises};
@@ -69,6 +70,8 @@ pub struct Description {
     pub arch: Arch,
     /// A component has the machine's timer.
     pub has_timer: bool,
+    /// On aarch64, what the machine has for components.
+    pub board: &'static Devices,
     pub memory_mib: u32,
     pub cores: u32,
     /// The system; its blobs are still to be filled in.
@@ -128,9 +131,22 @@ pub struct FixedMap {
 /// # Errors
 /// All that is wrong.
 pub fn check(source: &Source) -> Result<Description, Report> {
+    check_on(source, None)
+}
+
+/// As [`check`], for the board `model`, QEMU's `-machine`, in place of the one that the description names, if it is a known
+/// one.
+///
+/// # Errors
+/// All that is wrong.
+pub fn check_on(source: &Source, model: Option<&str>) -> Result<Description, Report> {
     let mut document =
         parse(&source.text).map_err(|finding| Report::new(source, vec![*finding]))?;
     document.arch = source.arch.unwrap_or(document.arch);
+    if let Some(board) = model.and_then(board::devices) {
+        let span = document.name.span();
+        document.machine.board = Some(Spanned::new(span, board.name.to_owned()));
+    }
     let expanded = policies::expand(&mut document);
     let writer = logging::expand(&mut document);
     let mut checker = Checker::new(source, &document);
@@ -295,6 +311,7 @@ impl<'a> Checker<'a> {
             0..=LAUNCHER_PRIORITY,
             LAUNCHER_PRIORITY,
         );
+        self.board();
         self.memory_mib = memory as u32;
         self.cores = cores as u32;
         self.launcher_priority = priority as u8;
@@ -304,6 +321,33 @@ impl<'a> Checker<'a> {
                     .help("add a `[[component]]` with `name`, `executable` and `priority`"),
             );
         }
+    }
+
+    /// A board that is named must be a known one, whatever the system is built for.
+    fn board(&mut self) {
+        let Some(name) = &self.document.machine.board else {
+            return;
+        };
+        if board::all_devices().any(|board| board.name == name.get_ref()) {
+            return;
+        }
+        let known: Vec<&str> = board::all_devices().map(|board| board.name).collect();
+        self.found(
+            Finding::new(name.span(), format!("there is no board `{}`", text(name)))
+                .label("not known")
+                .help(format!("the boards are `{}`", known.join("` and `"))),
+        );
+    }
+
+    /// The device tree that the machine must have, since components have devices of that board.
+    fn tree(&self) -> Option<String> {
+        let board = self.document.board();
+        let has_device = match board.timer {
+            Timer::Core { .. } => self.output.is_some(),
+            Timer::Counter(_) => self.output.is_some() || policies::has_timer(self.document),
+        };
+        let is_one = self.document.arch == Arch::Aarch64 && has_device;
+        is_one.then(|| board.tree.to_owned())
     }
 
     /// What components have of their own.
@@ -397,6 +441,7 @@ impl<'a> Checker<'a> {
             windows: self.windows.take(),
             gates: std::mem::take(&mut self.gates),
         };
+        let board = self.tree();
         let document = self.document;
         let mut components = Vec::new();
         let parts = document.components.iter().zip(self.equipment);
@@ -433,11 +478,13 @@ impl<'a> Checker<'a> {
         Ok(Description {
             source: self.source.clone(),
             arch: document.arch,
+            board: document.board(),
             has_timer: policies::has_timer(document),
             memory_mib: self.memory_mib,
             cores: self.cores,
             system: System {
                 name: document.name.get_ref().clone(),
+                board,
                 launcher_priority: self.launcher_priority,
                 endpoints: self.endpoints,
                 notifications: self.notifications,

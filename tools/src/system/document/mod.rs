@@ -19,6 +19,7 @@ use super::quantity::{Bytes, Mebibytes, Micros, Number};
 use super::spanned::Spanned;
 use super::warning::Warning;
 use crate::arch::Arch;
+use crate::board::{self, Devices};
 
 pub use partitions::*;
 pub use policies::*;
@@ -121,6 +122,18 @@ pub struct Machine {
     pub memory: Option<Spanned<Mebibytes>>,
     /// Number of cores, 1 to 4; 1 by default.
     pub cores: Option<Integer>,
+    /// On aarch64, the board whose devices components have: `virt`, the default, or `xlnx-zcu102`.
+    pub board: Option<Text>,
+}
+
+impl Document {
+    /// On aarch64, what the board has that is named, or meant.
+    pub fn board(&self) -> &'static Devices {
+        let named = self.machine.board.as_ref();
+        named
+            .and_then(|name| board::devices(name.get_ref()))
+            .unwrap_or(board::default_devices())
+    }
 }
 
 /// When a component is started anew.
@@ -492,7 +505,7 @@ pub struct Interrupt {
     pub name: Text,
     /// Who gets it.
     pub component: Text,
-    /// Pin of the I/O APIC, 0 to 23; on aarch64, number in the GIC, 0 to 159.
+    /// Pin of the I/O APIC, 0 to 23; on aarch64, number in the GIC, 0 to 159, or to 187 on `xlnx-zcu102`.
     pub pin: Integer,
     /// `edge` by default.
     #[serde(default)]

@@ -185,11 +185,17 @@ global_asm!(
     "b {on_trap}",
     ".size sandglass_interrupt, . - sandglass_interrupt",
 
+    ".globl sandglass_watch_loads_from",
+    ".set sandglass_watch_loads_from, {next_ip}",
+
     // To the thread whose context is in x0.
     ".global sandglass_exit",
     ".type sandglass_exit, @function",
     "sandglass_exit:",
     "mov sp, x0",
+    // By this the oracle for time knows who runs next (as in `turn`): registers of whom are loaded here.
+    ".globl sandglass_watch_loads",
+    "sandglass_watch_loads:",
     "ldp x10, x11, [sp, #{next_ip}]",
     "ldp x12, x13, [sp, #{tpidr}]",
     "ldp x30, x9, [sp, #{x30}]",

@@ -1,4 +1,4 @@
-//! Who has the machine's timer, on PCs the HPET: an `[[edf]]` that shares it with nobody, the timer service, or a component
+//! Who has the machine's timer, on PCs the HPET, on aarch64 what the board has: an `[[edf]]` that shares it with nobody, the timer service, or a component
 //! that asks for it.
 
 use crate::system::spanned::Spanned;
@@ -10,6 +10,7 @@ use super::super::super::findings::{Finding, Span};
 use super::super::super::quantity::Bytes;
 use super::super::text;
 use crate::arch::Arch;
+use crate::board::Timer;
 
 const PHYSICAL: i64 = 0xfed0_0000;
 const BYTES: u64 = 4096;
@@ -23,9 +24,6 @@ pub struct Names {
     pub interrupt: &'static str,
     pub pit: &'static str,
 }
-
-/// On aarch64, the interrupt of the physical timer, which each core has.
-const CORE_TIMER: i64 = 30;
 
 /// Under which names a component finds it that a description gives it to.
 const ASKED: Names = Names {
@@ -81,28 +79,37 @@ pub fn give(document: &mut Document, owner: &Text, names: &Names) -> Option<Find
 /// Adds to a description what the timer consists of.
 fn add(document: &mut Document, owner: &Text, names: &Names) {
     let place = |text: &str| Spanned::new(owner.span(), text.to_owned());
-    let interrupt = |pin| Interrupt {
+    let interrupt = |pin, trigger| Interrupt {
         name: place(names.interrupt),
         component: owner.clone(),
         pin: Spanned::new(owner.span(), pin),
-        trigger: Trigger::Edge,
+        trigger,
         polarity: Polarity::High,
     };
-    if document.arch == Arch::Aarch64 {
-        document.interrupts.push(interrupt(CORE_TIMER));
-        return;
-    }
-    document.memory.push(Memory {
+    let registers = |physical, bytes| Memory {
         name: place(names.registers),
-        size: Spanned::new(owner.span(), Bytes(BYTES)),
-        physical: Some(Spanned::new(owner.span(), PHYSICAL)),
+        size: Spanned::new(owner.span(), Bytes(bytes)),
+        physical: Some(Spanned::new(owner.span(), physical)),
         maps: vec![Map {
             component: owner.clone(),
             rights: MapRights::ReadWrite,
             address: None,
         }],
-    });
-    document.interrupts.push(interrupt(PIN));
+    };
+    if document.arch == Arch::Aarch64 {
+        match &document.board().timer {
+            Timer::Core { irq } => document.interrupts.push(interrupt(*irq, Trigger::Edge)),
+            Timer::Counter(counter) => {
+                let (physical, bytes) = counter.registers;
+                document.memory.push(registers(physical, bytes));
+                let interrupt = interrupt(counter.irq, Trigger::Level);
+                document.interrupts.push(interrupt);
+            }
+        }
+        return;
+    }
+    document.memory.push(registers(PHYSICAL, BYTES));
+    document.interrupts.push(interrupt(PIN, Trigger::Edge));
     document.ports.push(Ports {
         name: place(names.pit),
         component: owner.clone(),
@@ -117,14 +124,22 @@ fn described(document: &Document) -> Option<Span> {
         let mut pins = document.interrupts.iter().map(|interrupt| &interrupt.pin);
         Some(pins.find(|other| *other.get_ref() == pin)?.span())
     };
+    let memory_at = |address| {
+        let mut memory = document.memory.iter();
+        memory.find_map(|memory| {
+            let physical = memory.physical.as_ref()?;
+            (*physical.get_ref() == address).then(|| physical.span())
+        })
+    };
     if document.arch == Arch::Aarch64 {
-        return of_pin(CORE_TIMER);
+        return match &document.board().timer {
+            Timer::Core { irq } => of_pin(*irq),
+            Timer::Counter(counter) => {
+                memory_at(counter.registers.0).or_else(|| of_pin(counter.irq))
+            }
+        };
     }
-    let mut memory = document.memory.iter();
-    let memory = memory.find_map(|memory| {
-        let physical = memory.physical.as_ref()?;
-        (*physical.get_ref() == PHYSICAL).then(|| physical.span())
-    });
+    let memory = memory_at(PHYSICAL);
     let mut ports = document.ports.iter();
     memory.or_else(|| of_pin(PIN)).or_else(|| {
         let (first, last) = PIT_PORTS;

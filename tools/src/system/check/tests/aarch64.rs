@@ -2,6 +2,7 @@
 
 use sandglass_description::{MemorySource, Object, OUTPUT_REGISTERS};
 
+use super::super::check_on;
 use super::{check, described, refused, source};
 use crate::arch::Arch;
 
@@ -29,6 +30,16 @@ fn with(more: &str) -> String {
     format!("{SYSTEM}{more}")
 }
 
+/// Where the devices in memory are that components have.
+fn devices(system: &sandglass_description::System) -> Vec<u64> {
+    let memory = system.memory.iter();
+    let physical = memory.filter_map(|memory| match memory.source {
+        MemorySource::Device { physical, .. } => Some(physical),
+        _ => None,
+    });
+    physical.collect()
+}
+
 #[test]
 fn the_description_says_the_architecture_and_the_command_another() {
     assert_eq!(described(SYSTEM).arch, Arch::Aarch64);
@@ -43,14 +54,6 @@ fn the_description_says_the_architecture_and_the_command_another() {
 fn the_timer_is_the_machines() {
     let timer = described(SYSTEM);
     assert!(timer.has_timer);
-    let devices = |system: &sandglass_description::System| -> Vec<u64> {
-        let memory = system.memory.iter();
-        let physical = memory.filter_map(|memory| match memory.source {
-            MemorySource::Device { physical, .. } => Some(physical),
-            _ => None,
-        });
-        physical.collect()
-    };
     let component = &timer.system.components[0];
     let number = component
         .parameters
@@ -71,6 +74,57 @@ fn the_timer_is_the_machines() {
 
     let without = SYSTEM.replace("[timer-device]\ncomponent = \"a\"\n", "");
     assert!(!described(&without).has_timer);
+}
+
+/// What the timer, the output and the interrupts are is the board's, which the description names, or the command.
+#[test]
+fn devices_are_those_of_the_board() {
+    let of_virt = described(SYSTEM);
+    assert_eq!(of_virt.board.name, "virt");
+    assert_eq!(of_virt.system.board.as_deref(), Some("linux,dummy-virt"));
+    let named = SYSTEM.replacen(
+        "arch = \"aarch64\"\n",
+        "arch = \"aarch64\"\nmachine = { board = \"xlnx-zcu102\" }\n",
+        1,
+    );
+    for described in [
+        described(&named),
+        check_on(&source(SYSTEM), Some("xlnx-zcu102,secure=off")).unwrap(),
+    ] {
+        assert_eq!(described.board.name, "xlnx-zcu102");
+        assert_eq!(described.system.board.as_deref(), Some("xlnx,zynqmp"));
+        let component = &described.system.components[0];
+        let parameter = |name: &str| {
+            let found = component.parameters.iter().find(|it| it.name == name);
+            found.map(|it| it.value)
+        };
+        assert_eq!(parameter("timer.irq"), Some(68));
+        assert_eq!(parameter("timer.hz"), Some(133_000_000));
+        assert_eq!(parameter("results.cadence"), Some(1));
+        let interrupts = component.grants.iter().filter_map(|it| match it.object {
+            Object::Interrupt(interrupt) => Some((interrupt.pin, interrupt.level_triggered)),
+            _ => None,
+        });
+        assert_eq!(interrupts.collect::<Vec<_>>(), [(68, true)]);
+        assert_eq!(devices(&described.system), [0xff11_0000, 0xff01_0000]);
+    }
+    let back = check_on(&source(&named), Some("virt,gic-version=3")).unwrap();
+    assert_eq!(back.board.name, "virt");
+
+    // A system that has none of its devices runs on any.
+    let (bare, _) = named.split_once("[timer-device]").unwrap();
+    assert_eq!(described(bare).system.board, None);
+    let interrupt = |number| {
+        format!("{bare}[[interrupt]]\nname = \"device\"\ncomponent = \"a\"\npin = {number}\n")
+    };
+    described(&interrupt(187));
+    refused(&interrupt(188), &["interrupt", "187"]);
+    let taken = format!("{named}[[interrupt]]\nname = \"device\"\ncomponent = \"a\"\npin = 68\n");
+    refused(&taken, &["number 68 of the GIC is used by two interrupts"]);
+    refused(
+        &named.replace("xlnx-zcu102", "zcu104"),
+        &["no board `zcu104`", "`virt` and `xlnx-zcu102`"],
+    );
 }
 
 #[test]

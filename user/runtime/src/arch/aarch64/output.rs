@@ -1,4 +1,6 @@
-//! Bytes to the host: a serial port behind the PCI bridge of QEMU's machine `virt`.
+//! Bytes to the host: a serial port behind the PCI bridge of QEMU's machine `virt`, or the second serial port of a board.
+
+use alloc::format;
 
 use crate::cap::FrameSize;
 use crate::env::Environment;
@@ -6,10 +8,19 @@ use crate::error::Result;
 use crate::process::Process;
 use crate::resources::SetupError;
 use crate::serial::MappedPort;
+use crate::uart::{Kind, Uart};
 
 /// What a component with an `[[output]]` sends bytes to the host through: a serial port in memory.
 #[derive(Clone, Copy, Debug)]
-pub struct OutputPort(MappedPort);
+pub struct OutputPort(Port);
+
+#[derive(Clone, Copy, Debug)]
+enum Port {
+    /// That behind the bridge.
+    Mapped(MappedPort),
+    /// A board's, of Cadence's kind.
+    Cadence(Uart),
+}
 
 impl OutputPort {
     /// That of the output `name`.
@@ -20,10 +31,17 @@ impl OutputPort {
     /// # Panics
     /// The component has none.
     pub fn described(env: &Environment, name: &str) -> Result<Self> {
-        let registers = env.memory(name);
-        // SAFETY: memory of an environment is nothing that the compiler knows of, and stays mapped; that it is a device's
-        // registers, uncached, is what its name says.
-        Ok(Self(unsafe { MappedPort::open(registers.address) }))
+        let address = env.memory(name).address;
+        let is_cadence = env.find_parameter(&format!("{name}.cadence")).is_some();
+        // SAFETY: memory of an environment is nothing that the compiler knows of, and stays mapped; that it is the registers of
+        // such a device, uncached, is what its name says.
+        let port = unsafe {
+            match is_cadence {
+                true => Port::Cadence(Uart::open(address, Kind::Cadence)),
+                false => Port::Mapped(MappedPort::open(address)),
+            }
+        };
+        Ok(Self(port))
     }
 
     /// Sends bytes as they are.
@@ -31,7 +49,10 @@ impl OutputPort {
     /// # Errors
     /// None.
     pub fn write(&self, bytes: &[u8]) -> Result<()> {
-        self.0.write(bytes);
+        match self.0 {
+            Port::Mapped(port) => port.write(bytes),
+            Port::Cadence(port) => bytes.iter().for_each(|&byte| port.put(byte)),
+        }
         Ok(())
     }
 }
