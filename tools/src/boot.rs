@@ -8,7 +8,8 @@ use anyhow::{anyhow, bail, Context, Result};
 use crate::arch::Arch;
 use crate::cli::{BootArgs, RunConditions};
 use crate::elf;
-use crate::kernel::{self, KernelOptions};
+use crate::kernel;
+use crate::profile;
 use crate::program;
 use crate::qemu::{self, Boot, End, Input, Machine};
 use crate::visits;
@@ -18,7 +19,8 @@ pub fn run(args: &BootArgs) -> Result<ExitCode> {
     let (root_task, arch, is_ours) = root_task(args)?;
     let conditions = &args.conditions;
     let cores = args.machine.cores.cores();
-    let mut options = KernelOptions::on(conditions.kernel, cores).for_arch(arch);
+    let profile = args.profile.profile;
+    let mut options = conditions.kernel_of(profile, arch, cores)?;
     if is_ours {
         options = options.with_user_timer();
     }
@@ -28,6 +30,9 @@ pub fn run(args: &BootArgs) -> Result<ExitCode> {
         memory_mib: args.machine.memory,
         ..Machine::of(arch)
     };
+    if let Some(cpu) = profile::cpu(profile) {
+        machine.cpu = cpu.to_owned();
+    }
     // As the test command runs them.
     if let Some(shift) = conditions.icount.filter(|_| is_ours) {
         machine.keep_virtual_time(shift);
@@ -51,7 +56,8 @@ fn root_task(args: &BootArgs) -> Result<(PathBuf, Arch, bool)> {
     if let (false, Some(name)) = (path.exists(), path.to_str()) {
         let metadata = program::workspace_metadata()?;
         if program::packages(&metadata).contains(&name) {
-            return Ok((program::build_for(args.arch, name)?, args.arch, true));
+            let program = program::build_of_profile(args.arch, name, args.profile.profile)?;
+            return Ok((program, args.arch, true));
         }
     }
     Ok((path.clone(), ensure_root_task(path)?, false))

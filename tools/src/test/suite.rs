@@ -34,7 +34,7 @@ pub(crate) struct Config {
     #[serde(default = "default_memory")]
     pub(super) memory: u32,
     /// QEMU's `-cpu`.
-    pub(super) cpu: Option<String>,
+    pub(crate) cpu: Option<String>,
     /// More arguments for QEMU.
     #[serde(default)]
     pub(super) qemu: Vec<String>,

@@ -179,7 +179,7 @@ fn null_invoked(f: &mut Fixture) -> TestResult {
 
 /// A thread that runs out of budget in the middle of deleting a CNode leaves a zombie.
 fn zombie_invoked(f: &mut Fixture) -> TestResult {
-    const RADIX: u32 = 13;
+    const RADIX: u32 = PROFILE.root_cnode_bits;
     let cnode = f.cnode(RADIX)?;
     let slot = f.slot_of(cnode);
     let params = f.active_on(100, SchedParams::new(50, 1_000_000))?;

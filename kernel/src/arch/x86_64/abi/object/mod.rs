@@ -7,7 +7,7 @@ pub mod table;
 
 use self::asid::{AsidPool, AsidTable};
 use self::ioport::PortTable;
-use self::paging::{PageDirectory, PageTable, Pdpt, Pml4};
+use self::paging::{IoPageTable, PageDirectory, PageTable, Pdpt, Pml4};
 use crate::mem::{FixedSize, Kind, Object, Zeroed};
 
 macro_rules! objects {
@@ -29,7 +29,7 @@ macro_rules! objects {
     };
 }
 
-objects!(PageTable, PageDirectory, Pdpt, Pml4, AsidPool);
+objects!(PageTable, PageDirectory, Pdpt, Pml4, IoPageTable, AsidPool);
 
 /// How far a preempted invocation of these has come: none is preempted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
