@@ -257,7 +257,7 @@ pub fn file(options: &KernelOptions) -> PathBuf {
 fn build_now(options: &KernelOptions) -> Result<PathBuf> {
     for what in profile::missing(options.profile()) {
         let name = options.profile().name;
-        eprintln!("the profile {name} is not whole: it has {what}");
+        eprintln!("not there yet of the profile {name}: {what}");
     }
     let toolchain = KernelToolchain::find(options.arch)?;
     let target_dir = folder();

@@ -74,16 +74,18 @@ pub fn kernel(
         arch.name(),
         BASE.name
     );
-    let variant = match (profile.printing, asked) {
-        (Printing::Either, asked) => asked.unwrap_or(usual),
-        (Printing::On, None | Some(Variant::Debug)) => Variant::Debug,
-        (Printing::Off, None | Some(Variant::Release)) => Variant::Release,
-        (printing, Some(asked)) => bail!(
-            "the profile `{name}` has printing {}: `--kernel {}` is another profile",
-            show_printing(printing),
-            asked.name()
-        ),
+    let variant = match (asked, profile.printing) {
+        (Some(asked), _) => asked,
+        (None, Printing::Either) => usual,
+        (None, Printing::On) => Variant::Debug,
+        (None, Printing::Off) => Variant::Release,
     };
+    ensure!(
+        allows(profile, variant),
+        "the profile `{name}` has printing {}: `--kernel {}` is another profile",
+        show_printing(profile.printing),
+        variant.name()
+    );
     match (profile.nodes, cores) {
         (Nodes::OneOr(_), _) | (Nodes::One, Cores::Single) => {}
         (Nodes::One, Cores::Smp(_)) => bail!(
@@ -96,6 +98,15 @@ pub fn kernel(
     Ok(KernelOptions::on(variant, cores)
         .for_arch(arch)
         .of_profile(profile))
+}
+
+/// Whether `profile` has a kernel of this variant.
+pub fn allows(profile: &Profile, variant: Variant) -> bool {
+    match profile.printing {
+        Printing::Either => true,
+        Printing::On => variant == Variant::Debug,
+        Printing::Off => variant == Variant::Release,
+    }
 }
 
 /// The processor for a kernel of `profile`, as QEMU's `-cpu` names it; `None` for the usual one.

@@ -138,8 +138,7 @@ fn boot(on: &Place, selection: &SelectionArgs, echo: bool) -> Result<Outcome> {
     let Place { options, cores, .. } = *on;
     let mut config = Config::of_package(PACKAGE)?;
     config.model.clone_from(&on.model);
-    let cpu = profile::cpu(options.profile()).map(str::to_owned);
-    config.cpu = cpu.or(config.cpu);
+    config.profile = options.profile();
     let (_, checks) = read()?;
     let profile = options.profile();
     let root_task = program::build_of_profile(options.arch, PACKAGE, profile)?;
