@@ -79,11 +79,9 @@ fn dump_core(k: &Kernel, core: &Core) {
 
 fn snapshot(k: &Kernel, caller: Ref<Tcb>) {
     let node = lookup::cspace(k, caller).cnode();
-    let Some(slots) = node.and_then(CNodeCap::slots) else {
-        return;
-    };
-    let slots = (0..slots.length()).map_while(|i| Some((i, slots.slot(i)?.at(k).cap())));
-    for (i, cap) in slots.filter(|(_, cap)| !cap.is_null()) {
+    let slots = node.and_then(CNodeCap::slots);
+    let caps = (0..).map_while(|i| Some((i, slots?.slot(i)?.at(k).cap())));
+    for (i, cap) in caps.filter(|(_, cap)| !cap.is_null()) {
         let address = cap.word().address().get();
         print!(k, "{i:>6}  {:?} at {address:#x}\n", cap.kind());
     }

@@ -42,7 +42,7 @@ static void keep_bases(void *argument)
     __asm__ volatile("rdfsbase %0" : "=r"(fs));
     for (unsigned i = 0; i < 1000; i++) {
         word_t gs = own + i, seen_fs, seen_gs;
-        __asm__ volatile("wrgsbase %0" : : "r"(gs));
+        __asm__ volatile("wrfsbase %0\n\twrgsbase %1" : : "r"(fs), "r"(gs));
         sys_nb_send(progress, empty_message());
         system_call(SYS_YIELD, 0, empty_message(), 0, 0);
         __asm__ volatile("rdfsbase %0\n\trdgsbase %1" : "=r"(seen_fs), "=r"(seen_gs));

@@ -8,6 +8,7 @@ pub mod iommu;
 pub mod ioport;
 pub mod irq;
 pub mod paging;
+pub mod profile;
 
 use sandglass_abi::profile::THIS as PROFILE;
 

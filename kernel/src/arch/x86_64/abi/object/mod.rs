@@ -5,6 +5,8 @@ pub mod ioport;
 pub mod paging;
 pub mod table;
 
+use core::cell::Cell;
+
 use self::asid::{AsidPool, AsidTable};
 use self::ioport::PortTable;
 use self::paging::{IoPageTable, PageDirectory, PageTable, Pdpt, Pml4};
@@ -39,6 +41,8 @@ pub enum Progress {}
 pub struct State {
     pub asids: AsidTable,
     pub ports: PortTable,
+    /// Whether the debug kernel has said that somebody was built for another profile.
+    pub(in crate::arch) told: Cell<bool>,
 }
 
 impl State {
@@ -46,6 +50,7 @@ impl State {
         State {
             asids: AsidTable::new(),
             ports: PortTable::new(),
+            told: Cell::new(false),
         }
     }
 }
