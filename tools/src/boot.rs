@@ -1,5 +1,6 @@
 //! `sandglass boot`: one root task on the kernel, its console on standard output.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -16,6 +17,12 @@ use crate::visits;
 
 /// `sandglass boot`: ends with the guest's status, 0 at the awaited text, 124 at the time-out.
 pub fn run(args: &BootArgs) -> Result<ExitCode> {
+    let input = match &args.input {
+        Some(file) => Input::Bytes(
+            fs::read(file).with_context(|| format!("cannot read `{}`", file.display()))?,
+        ),
+        None => Input::Inherit,
+    };
     let (root_task, arch, is_ours) = root_task(args)?;
     let conditions = &args.conditions;
     let cores = args.machine.cores.cores();
@@ -42,6 +49,8 @@ pub fn run(args: &BootArgs) -> Result<ExitCode> {
         Boot {
             machine,
             user_semihosting: is_ours,
+            extra_args: args.for_qemu(),
+            input,
             ..Boot::new(kernel, root_task)
         },
     )
@@ -96,7 +105,10 @@ pub fn run_under(conditions: &RunConditions, boot: Boot) -> Result<ExitCode> {
         },
         until: conditions.until.clone(),
         timeout: conditions.timeout,
-        input: Input::Inherit,
+        input: match boot.input {
+            Input::None => Input::Inherit,
+            given => given,
+        },
         echo: true,
         log: conditions.log.clone(),
         ..boot

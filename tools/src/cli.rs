@@ -1,5 +1,6 @@
 //! The command line: what can be asked of `sandglass`, and who answers.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -166,6 +167,24 @@ pub struct BootArgs {
     pub machine: MachineArgs,
     #[command(flatten)]
     pub conditions: RunConditions,
+    /// Add a device, as QEMU's `-device` names it, such as virtio-net-pci,netdev=net; may be given several times
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Vec<String>,
+    /// Give QEMU an argument, such as -netdev, and the next one its value; may be given several times
+    #[arg(long, value_name = "ARGUMENT", allow_hyphen_values = true)]
+    pub qemu: Vec<String>,
+    /// Type what is in FILE at the console [default: standard input]
+    #[arg(long, value_name = "FILE")]
+    pub input: Option<PathBuf>,
+}
+
+impl BootArgs {
+    /// What is asked of QEMU besides: what devices refer to comes first.
+    pub fn for_qemu(&self) -> Vec<OsString> {
+        let devices = self.device.iter().flat_map(|device| ["-device", device]);
+        let others = self.qemu.iter().map(String::as_str);
+        others.chain(devices).map(OsString::from).collect()
+    }
 }
 
 /// The number of cores, for several commands.
