@@ -193,3 +193,78 @@ fn who_is_woken_in_another_domain_waits_for_its_turn() {
     w.call_once(slot::DOMAIN, label::DOMAIN_SCHEDULE_SET_START, &[0], &[]);
     assert_eq!(w.running(), Some(thread.handle));
 }
+
+/// Sets entry `index` of the schedule.
+fn schedule(w: &mut World, index: u64, domain: u64, ticks: u64) {
+    let words = [index, domain, ticks];
+    w.invoke(slot::DOMAIN, label::DOMAIN_SCHEDULE_CONFIGURE, &words, &[])
+        .expect("an entry");
+}
+
+/// Puts `thread` into `domain`.
+fn put(w: &mut World, thread: Thread, domain: u64) {
+    w.invoke(slot::DOMAIN, label::DOMAIN_SET, &[domain], &[thread.tcb])
+        .expect("a domain");
+}
+
+/// The schedule starts over at once.
+fn start_over(w: &mut World) {
+    w.call_once(slot::DOMAIN, label::DOMAIN_SCHEDULE_SET_START, &[0], &[]);
+}
+
+#[test]
+fn a_ready_thread_leaves_the_queue_of_its_domain() {
+    if DOMAINS == 1 {
+        return;
+    }
+    let mut w = World::new();
+    let gone = w.start_thread(60, 1_000, 1_000);
+    let stays = w.start_thread(50, 1_000, 1_000);
+    put(&mut w, gone, 1);
+    w.sleep();
+    assert_eq!(w.running(), Some(stays.handle));
+    w.sleep_of(stays);
+    assert_eq!(w.running(), None, "its domain has no turn");
+}
+
+#[test]
+fn a_thread_that_waits_for_its_refill_waits_in_its_new_domain() {
+    if DOMAINS == 1 {
+        return;
+    }
+    let mut w = World::new();
+    let thread = w.start_thread(255, 500, 10_000);
+    let own = [100];
+    w.invoke(slot::TCB, label::TCB_SET_PRIORITY, &own, &[slot::TCB])
+        .expect("it runs");
+    w.pass(600_000);
+    assert_ne!(w.running(), Some(thread.handle), "it has used its budget");
+    put(&mut w, thread, 1);
+    schedule(&mut w, 0, 1, 50_000_000);
+    start_over(&mut w);
+    w.ran.clear();
+    w.pass(20_000_000);
+    assert_eq!(stretches(&w, thread.context).len(), 2, "a budget in 10 ms");
+}
+
+/// Who is woken by the event in which its domain's turn ends runs when the next one comes.
+#[test]
+fn who_is_woken_as_a_turn_ends_is_not_lost() {
+    if DOMAINS == 1 {
+        return;
+    }
+    let mut w = World::new();
+    let thread = w.start_thread(255, 1_000, 1_000);
+    w.invoke(slot::TCB, label::TCB_SET_PRIORITY, &[100], &[slot::TCB])
+        .expect("it runs");
+    let signal = w.sleep();
+    schedule(&mut w, 0, 0, 1_000_000);
+    schedule(&mut w, 1, 1, 1_000_000);
+    start_over(&mut w);
+    // The timer has not fired yet.
+    w.k.machine.advance(1_000_000);
+    w.wake(signal);
+    assert_eq!(w.running(), None, "the other domain has nobody");
+    w.pass(1_000_000);
+    assert_eq!(w.running(), Some(thread.handle));
+}
