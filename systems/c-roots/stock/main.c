@@ -1,6 +1,6 @@
 /*
  * A root task for kernels of the profiles of stock Microkit boards: every invocation by its number there, and what these
- * profiles have that others have not (ABI 09).
+ * profiles have that others have not (ABI page 09).
  */
 #include "stock.h"
 
