@@ -64,7 +64,8 @@ impl Ladder {
 
 fn unknown_labels(f: &mut Fixture) -> TestResult {
     let cnode = f.cnode(1)?;
-    for label in [0, 1, 17, 26, 27, 39, 58, 0xf_ffff_ffff_ffff] {
+    let (before, behind) = (label::CNODE_REVOKE - 1, label::CNODE_ROTATE + 1);
+    for label in [0, 1, before, behind, behind + 1, 39, 58, 0xf_ffff_ffff_ffff] {
         // Before the length is looked at, and with a complete message.
         let unknown = Invocation::new(cnode, label, &[], &[]);
         unknown.expect_error(IllegalOperation, &[])?;
