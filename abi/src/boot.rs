@@ -1,5 +1,7 @@
 //! What the root task finds (ABI page 06).
 
+use crate::profile::THIS;
+
 /// Fixed slots of the root CNode (ABI 06, section 1.2). Dynamic slots start at
 /// [`slot::FIRST_DYNAMIC`]; their regions are in [`BootInfo`].
 pub mod slot {
@@ -26,8 +28,8 @@ pub mod slot {
     pub const FIRST_DYNAMIC: u64 = 16;
 }
 
-/// Radix of the root CNode in the default profile (ABI 06, section 1.1); its guard is 64 − radix zeroes.
-pub const ROOT_CNODE_RADIX: u32 = 13;
+/// Radix of the root CNode (ABI 06, section 1.1); its guard is 64 − radix zeroes.
+pub const ROOT_CNODE_RADIX: u32 = THIS.root_cnode_bits;
 /// Most untypeds that the boot information describes (ABI 06, section 2).
 pub const MAX_UNTYPEDS: usize = 230;
 /// Bytes of the boot-information frame.
@@ -78,7 +80,7 @@ pub struct BootInfo {
     pub node_id: u64,
     /// Cores found and booted.
     pub num_nodes: u64,
-    /// All ones on x86_64 without IOMMU, 0 on aarch64.
+    /// All ones on x86_64 without IOMMU support; 0 if it finds none, and on aarch64.
     pub num_io_pt_levels: u64,
     /// Virtual address of the root task's IPC buffer.
     pub ipc_buffer: u64,
@@ -113,8 +115,8 @@ const _: () = {
     assert!(offset_of!(BootInfo, untyped_list) == 184);
 };
 
-/// `num_io_pt_levels` of a kernel without an IOMMU on x86_64.
-pub const NO_IOMMU_LEVELS: u64 = u64::MAX;
+/// `num_io_pt_levels` on x86_64 without an IOMMU (ABI 06, section 2; ABI 09, section 2.4).
+pub const NO_IOMMU_LEVELS: u64 = if THIS.iommu { 0 } else { u64::MAX };
 
 /// Extra boot information: chunks of a header and a payload, without padding between them, so
 /// that chunks after the first may be unaligned (ABI 06, section 4).

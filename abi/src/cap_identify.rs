@@ -23,6 +23,8 @@ pub mod x86_64 {
     pub const PML4: u64 = 9;
     pub const ASID_CONTROL: u64 = 11;
     pub const ASID_POOL: u64 = 13;
+    /// With IOMMU support only (ABI 09, section 2.3).
+    pub const IO_PAGE_TABLE: u64 = 17;
     pub const IO_PORT: u64 = 19;
     pub const IO_PORT_CONTROL: u64 = 31;
 }

@@ -6,6 +6,8 @@
 //! common code, so a number has exactly one home. Constants of one architecture live in a module
 //! named after it (`x86_64`, `aarch64`).
 //!
+//! What differs by configuration follows from the profile that the crate is built for ([`profile`]).
+//!
 //! Units: sizes are bytes, or bits where the name ends in `_BITS`; times are microseconds where
 //! the name ends in `_US`; "word" is 64 bits.
 
@@ -21,6 +23,7 @@ pub mod fault;
 pub mod invocation;
 pub mod message;
 pub mod object;
+pub mod profile;
 pub mod rights;
 pub mod sched;
 pub mod syscall;

@@ -32,8 +32,10 @@ pub const SIZE_ARGUMENT_LIMIT: u64 = 64;
 /// fault handler, timeout handler.
 pub const TCB_SLOTS: usize = 5;
 
-/// x86_64 with huge pages, without IOMMU and VT-x (ABI 02, sections 1 and 2).
+/// x86_64 with huge pages, without VT-x (ABI 02, sections 1 and 2).
 pub mod x86_64 {
+    use crate::profile::THIS;
+
     pub const PDPT: u64 = 7;
     pub const PML4: u64 = 8;
     pub const HUGE_PAGE: u64 = 9;
@@ -41,8 +43,10 @@ pub mod x86_64 {
     pub const LARGE_PAGE: u64 = 11;
     pub const PAGE_TABLE: u64 = 12;
     pub const PAGE_DIRECTORY: u64 = 13;
+    /// With IOMMU support only (ABI 09, section 2.3).
+    pub const IO_PAGE_TABLE: u64 = 14;
     /// The first number that is no type.
-    pub const FIRST_INVALID: u64 = 14;
+    pub const FIRST_INVALID: u64 = if THIS.iommu { 15 } else { 14 };
 
     /// Frame sizes as log2 bytes.
     pub const PAGE_BITS: u32 = 12;

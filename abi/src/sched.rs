@@ -44,8 +44,8 @@ pub mod domain {
     /// Bits of a duration in the domain schedule, whose unit is timer ticks.
     pub const DURATION_BITS: u32 = 56;
     pub const MAX_DURATION: u64 = (1 << DURATION_BITS) - 1;
-    /// Entries of the schedule in a kernel with one domain.
-    pub const SCHEDULE_LENGTH_ONE_DOMAIN: usize = 2;
-    /// Entries of the schedule in a kernel with several domains.
-    pub const SCHEDULE_LENGTH: usize = 100;
+    /// Number of domains.
+    pub const DOMAINS: u64 = crate::profile::THIS.domains;
+    /// Entries of the schedule, the last of which always ends it.
+    pub const SCHEDULE_LENGTH: usize = crate::profile::THIS.schedule_entries;
 }

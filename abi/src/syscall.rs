@@ -34,7 +34,7 @@ pub enum Syscall {
 }
 
 pub mod x86_64 {
-    pub const HAS_SET_TLS_BASE: bool = true;
+    pub const HAS_SET_TLS_BASE: bool = crate::profile::THIS.set_tls_base_call;
 }
 
 pub mod aarch64 {

@@ -16,7 +16,7 @@ use crate::arch::{abi, Machine, Platform};
 use crate::cells::Owner;
 use crate::cores::{CoreId, Cores, CORES};
 use crate::mem::{Memory, PerCore, Ref};
-use crate::object::{records, Constants, Core, DomainSchedule, IrqTable, Tcb};
+use crate::object::{records, Constants, Core, DomainSchedule, IrqTable, Queues, Tcb, DOMAINS};
 
 /// The kernel's state, to be looked at. In this order: what is used most is near the beginning, where an instruction of aarch64
 /// reaches it without another one.
@@ -63,14 +63,21 @@ impl View {
         self.cores.of(core)
     }
 
-    /// The core in whose queues `thread` is when it is in any, and on which it runs.
+    /// The core on which `thread` runs.
     pub fn home(&self, thread: Ref<Tcb>) -> &Core {
         self.core_of(thread.at(self).core())
     }
 
-    /// Whether `thread` belongs to the core that executes the kernel.
+    /// The queues in which `thread` is when it is in any.
+    #[inline(always)]
+    pub fn queues(&self, thread: Ref<Tcb>) -> &Queues {
+        self.home(thread).of(thread.at(self).domain())
+    }
+
+    /// Whether `thread` belongs to the core that executes the kernel, and to the domain that runs there.
     pub fn is_here(&self, thread: Ref<Tcb>) -> bool {
-        CORES == 1 || thread.at(self).core() == self.core_id()
+        (CORES == 1 || thread.at(self).core() == self.core_id())
+            && (DOMAINS == 1 || thread.at(self).domain() == self.core().domain())
     }
 }
 

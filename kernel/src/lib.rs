@@ -34,7 +34,6 @@ pub mod event;
 pub mod inspect;
 pub mod invoke;
 pub mod ipc;
-pub mod list;
 pub mod mem;
 pub mod object;
 pub mod syscall;

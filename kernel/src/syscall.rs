@@ -4,6 +4,7 @@ use sandglass_abi::message::MessageInfo;
 use sandglass_abi::syscall::Syscall;
 
 use crate::arch::abi::context::{Context, MessageRegister};
+use crate::arch::abi::invoke::profile;
 use crate::arch::bounds;
 use crate::cap::lookup;
 use crate::invoke::{self, Error, Invocation, Outcome, Stop};
@@ -192,6 +193,7 @@ fn invoke_object(k: &mut Kernel, turn: &Turn, call: &Invocation) -> Phase {
         Err(Stop::Preempted) => abandon(k, turn),
         Err(Stop::Refused(error)) => {
             caller.at(k).set_state(k, State::Running);
+            profile::tell(k, call, error);
             refuse(k, caller, is_call, error)
         }
     }

@@ -1,6 +1,6 @@
 //! Capabilities: derivation, lookup, deletion, revocation.
 
-use sandglass_abi::boot::slot;
+use sandglass_abi::boot::{slot, ROOT_CNODE_RADIX};
 use sandglass_abi::error::{ErrorNumber, LookupFailureType};
 use sandglass_abi::invocation as label;
 use sandglass_abi::message::MessageInfo;
@@ -281,26 +281,27 @@ fn lookups_of_operations_report_where_they_failed() {
         )
     );
     // The root CNode's guard is longer than 13 bits.
+    let guard = 64 - u64::from(ROOT_CNODE_RADIX);
     assert_eq!(
         copied(&mut w, &[target, 13, endpoint, 64, ALL]),
         refused(
             ErrorNumber::FailedLookup,
-            &[0, LookupFailureType::GuardMismatch as u64, 13, 0, 51]
+            &[0, LookupFailureType::GuardMismatch as u64, 13, 0, guard]
         )
     );
     assert_eq!(
         copied(&mut w, &[0, 13, endpoint, 64, ALL]),
         refused(
             ErrorNumber::FailedLookup,
-            &[0, LookupFailureType::GuardMismatch as u64, 13, 0, 51]
+            &[0, LookupFailureType::GuardMismatch as u64, 13, 0, guard]
         ),
         "as far as there are bits, they are the guard's"
     );
     assert_eq!(
-        copied(&mut w, &[0, 51, endpoint, 64, ALL]),
+        copied(&mut w, &[0, guard, endpoint, 64, ALL]),
         refused(
             ErrorNumber::FailedLookup,
-            &[0, LookupFailureType::DepthMismatch as u64, 51, 64]
+            &[0, LookupFailureType::DepthMismatch as u64, guard, 64]
         )
     );
     assert_eq!(

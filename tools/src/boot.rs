@@ -1,5 +1,6 @@
 //! `sandglass boot`: one root task on the kernel, its console on standard output.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -8,17 +9,25 @@ use anyhow::{anyhow, bail, Context, Result};
 use crate::arch::Arch;
 use crate::cli::{BootArgs, RunConditions};
 use crate::elf;
-use crate::kernel::{self, KernelOptions};
+use crate::kernel;
+use crate::profile;
 use crate::program;
 use crate::qemu::{self, Boot, End, Input, Machine};
 use crate::visits;
 
 /// `sandglass boot`: ends with the guest's status, 0 at the awaited text, 124 at the time-out.
 pub fn run(args: &BootArgs) -> Result<ExitCode> {
+    let input = match &args.input {
+        Some(file) => Input::Bytes(
+            fs::read(file).with_context(|| format!("cannot read `{}`", file.display()))?,
+        ),
+        None => Input::Inherit,
+    };
     let (root_task, arch, is_ours) = root_task(args)?;
     let conditions = &args.conditions;
     let cores = args.machine.cores.cores();
-    let mut options = KernelOptions::on(conditions.kernel, cores).for_arch(arch);
+    let profile = args.profile.profile;
+    let mut options = conditions.kernel_of(profile, arch, cores)?;
     if is_ours {
         options = options.with_user_timer();
     }
@@ -28,6 +37,9 @@ pub fn run(args: &BootArgs) -> Result<ExitCode> {
         memory_mib: args.machine.memory,
         ..Machine::of(arch)
     };
+    if let Some(cpu) = profile::cpu(profile) {
+        machine.cpu = cpu.to_owned();
+    }
     // As the test command runs them.
     if let Some(shift) = conditions.icount.filter(|_| is_ours) {
         machine.keep_virtual_time(shift);
@@ -37,6 +49,8 @@ pub fn run(args: &BootArgs) -> Result<ExitCode> {
         Boot {
             machine,
             user_semihosting: is_ours,
+            extra_args: args.for_qemu(),
+            input,
             ..Boot::new(kernel, root_task)
         },
     )
@@ -51,7 +65,8 @@ fn root_task(args: &BootArgs) -> Result<(PathBuf, Arch, bool)> {
     if let (false, Some(name)) = (path.exists(), path.to_str()) {
         let metadata = program::workspace_metadata()?;
         if program::packages(&metadata).contains(&name) {
-            return Ok((program::build_for(args.arch, name)?, args.arch, true));
+            let program = program::build_of_profile(args.arch, name, args.profile.profile)?;
+            return Ok((program, args.arch, true));
         }
     }
     Ok((path.clone(), ensure_root_task(path)?, false))
@@ -90,7 +105,10 @@ pub fn run_under(conditions: &RunConditions, boot: Boot) -> Result<ExitCode> {
         },
         until: conditions.until.clone(),
         timeout: conditions.timeout,
-        input: Input::Inherit,
+        input: match boot.input {
+            Input::None => Input::Inherit,
+            given => given,
+        },
         echo: true,
         log: conditions.log.clone(),
         ..boot

@@ -1,15 +1,18 @@
 //! The command line: what can be asked of `sandglass`, and who answers.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
+use sandglass_abi::profile::Profile;
 
 use crate::arch::Arch;
 use crate::cores::Cores;
-use crate::kernel::Variant;
+use crate::kernel::{KernelOptions, Variant};
+use crate::profile::{self, ProfileArgs};
 use crate::{
     assure, bench, beside, boot, bounds, c_program, check, conformance, cores, coverage, debug,
     demo, experiment, fuzz, image, kernel, machine, mutants, new, storm, system, test, times,
@@ -18,7 +21,7 @@ use crate::{
 
 /// Which commands are for whom: what `--help` ends with.
 const GROUPS: &str = "\
-To build and study systems: new, demo, validate, build, run, boot, kernel, trace, debug, image,
+To build and study systems: new, demo, validate, build, run, boot, kernel, profiles, trace, debug, image,
 c-flags, bench, experiment.
 To develop the kernel, the library and the tools: test, check, conformance, assure, coverage,
 mutants, fuzz, storm, beside, bounds, wcet, machine.";
@@ -45,6 +48,8 @@ enum Command {
     Run(RunArgs),
     /// Boot a root task: its console on standard output, its exit status as this command's
     Boot(BootArgs),
+    /// List the profiles of the ABI, each with its options beside those of the base profile
+    Profiles(profile::ProfilesArgs),
     /// Build the kernel; the last line of the output is the path of its ELF file
     Kernel(KernelArgs),
     /// Run a described system and record what happens: a trace for Perfetto, a page, and checks of it
@@ -130,9 +135,11 @@ pub struct KernelArgs {
     /// Architecture to build for
     #[arg(long, value_enum, default_value_t)]
     pub arch: Arch,
-    /// Which kernel: `debug` has the debug system calls and checks its invariants
-    #[arg(long, value_enum, default_value_t = Variant::Release)]
-    pub kernel: Variant,
+    #[command(flatten)]
+    pub profile: ProfileArgs,
+    /// Which kernel: `debug` has the debug system calls and checks its invariants [default: the profile's, or release]
+    #[arg(long, value_enum)]
+    pub kernel: Option<Variant>,
     /// The SMP kernel, for several cores
     #[arg(long)]
     pub smp: bool,
@@ -155,9 +162,29 @@ pub struct BootArgs {
     #[arg(long, value_enum, default_value_t)]
     pub arch: Arch,
     #[command(flatten)]
+    pub profile: ProfileArgs,
+    #[command(flatten)]
     pub machine: MachineArgs,
     #[command(flatten)]
     pub conditions: RunConditions,
+    /// Add a device, as QEMU's `-device` names it, such as virtio-net-pci,netdev=net; may be given several times
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Vec<String>,
+    /// Give QEMU an argument, such as -netdev, and the next one its value; may be given several times
+    #[arg(long, value_name = "ARGUMENT", allow_hyphen_values = true)]
+    pub qemu: Vec<String>,
+    /// Type what is in FILE at the console [default: standard input]
+    #[arg(long, value_name = "FILE")]
+    pub input: Option<PathBuf>,
+}
+
+impl BootArgs {
+    /// What is asked of QEMU besides: what devices refer to comes first.
+    pub fn for_qemu(&self) -> Vec<OsString> {
+        let devices = self.device.iter().flat_map(|device| ["-device", device]);
+        let others = self.qemu.iter().map(String::as_str);
+        others.chain(devices).map(OsString::from).collect()
+    }
 }
 
 /// The number of cores, for several commands.
@@ -189,9 +216,9 @@ pub struct MachineArgs {
 /// How a system runs, and when its run ends; shared by `boot` and `run`.
 #[derive(Args)]
 pub struct RunConditions {
-    /// Which kernel; only `debug` has the debug console, which simple root tasks print on
-    #[arg(long, value_enum, default_value_t = Variant::Debug)]
-    pub kernel: Variant,
+    /// Which kernel; only `debug` has the debug console, which simple root tasks print on [default: the profile's, or debug]
+    #[arg(long, value_enum)]
+    kernel: Option<Variant>,
     /// Virtual time: every instruction takes 2^SHIFT ns, and idle time is skipped
     #[arg(long, value_name = "SHIFT", value_parser = clap::value_parser!(u8).range(0..=10))]
     pub icount: Option<u8>,
@@ -213,6 +240,26 @@ pub struct RunConditions {
     /// Count what the release kernel for one core executes on each visit, and fail if that is more than was computed
     #[arg(long)]
     pub visits: bool,
+}
+
+impl RunConditions {
+    /// Which kernel of `profile`, on these cores.
+    ///
+    /// # Errors
+    /// As [`profile::kernel`].
+    pub fn kernel_of(
+        &self,
+        profile: &'static Profile,
+        arch: Arch,
+        cores: Cores,
+    ) -> Result<KernelOptions> {
+        profile::kernel(profile, arch, self.kernel, Variant::Debug, cores)
+    }
+
+    /// Which kernel of the base profile.
+    pub fn variant(&self) -> Variant {
+        self.kernel.unwrap_or(Variant::Debug)
+    }
 }
 
 /// Arguments of `sandglass build`.
@@ -360,9 +407,11 @@ pub struct ImageArgs {
     /// Where to write the image
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
-    /// Which kernel; only `debug` says on the screen why it does not start
-    #[arg(long, value_enum, default_value_t = Variant::Debug)]
-    pub kernel: Variant,
+    /// Which kernel; only `debug` says on the screen why it does not start [default: the profile's, or debug]
+    #[arg(long, value_enum)]
+    pub kernel: Option<Variant>,
+    #[command(flatten)]
+    pub profile: ProfileArgs,
     /// The SMP kernel, which runs on up to four of the machine's cores; it is selected
     /// automatically for a description with several cores
     #[arg(long)]
@@ -396,9 +445,11 @@ pub enum MachineAction {
 pub struct ConformanceArgs {
     #[command(subcommand)]
     pub action: Option<ConformanceAction>,
-    /// Which kernel to run on
-    #[arg(long, value_enum, default_value_t = Variant::Debug)]
-    pub kernel: Variant,
+    /// Which kernel to run on [default: the profile's, or debug]
+    #[arg(long, value_enum)]
+    pub kernel: Option<Variant>,
+    #[command(flatten)]
+    pub profile: ProfileArgs,
     #[command(flatten)]
     pub cores: CoresArgs,
     /// Architecture to build for
@@ -703,6 +754,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::New(args) => new::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Test(args) => test::run(&args),
+        Command::Profiles(args) => profile::run(&args),
         Command::Kernel(args) => kernel::run(&args),
         Command::Boot(args) => boot::run(&args),
         Command::Validate(args) => system::run_validate(&args),

@@ -10,14 +10,15 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{ensure, Context, Result};
 use clap::ValueEnum;
 use object::{Object, ObjectSegment};
+use sandglass_abi::profile::{Profile, BASE};
 use serde::Deserialize;
 
 use crate::arch::Arch;
 use crate::cli::KernelArgs;
-use crate::cores::Cores;
+use crate::cores::{Cores, MOST_CORES};
 use crate::mutants::named::{self, Set};
 use crate::toolchain::{self, KernelToolchain};
-use crate::{wcet, workspace};
+use crate::{profile, wcet, workspace};
 
 /// Code generation that the kernel's rules depend on. Jump tables are indirect jumps, which the
 /// analysis of the binary excludes; the kernel lives in the top 2 GiB and is never relocated.
@@ -138,6 +139,20 @@ impl KernelOptions {
         self
     }
 
+    /// This kernel, but of a profile of the ABI.
+    #[must_use]
+    pub fn of_profile(mut self, profile: &Profile) -> Self {
+        let feature = profile::feature(profile).map(str::to_owned);
+        self.features.extend(feature);
+        self
+    }
+
+    /// The profile that it is of.
+    pub fn profile(&self) -> &'static Profile {
+        let of = |feature: &String| Profile::named(feature);
+        self.features.iter().find_map(of).unwrap_or(&BASE)
+    }
+
     /// This kernel with all mutants of the catalogue, none of which is on.
     #[must_use]
     pub fn with_mutants(mut self, set: Set) -> Self {
@@ -157,6 +172,9 @@ impl KernelOptions {
         }
         if has(TRACE_FEATURE) {
             title.push_str(" with traces");
+        }
+        if *self.profile() != BASE {
+            title.push_str(&format!(" of the profile {}", self.profile().name));
         }
         if let Some(set) = self.mutants {
             title.push_str(&format!(" with the mutants of {}", set.path()));
@@ -184,18 +202,19 @@ impl KernelOptions {
 
 /// `sandglass kernel`.
 pub fn run(args: &KernelArgs) -> Result<ExitCode> {
-    let options = match args.smp {
-        true => KernelOptions::smp(args.kernel),
-        false => KernelOptions::new(args.kernel),
+    let cores = match args.smp {
+        true => Cores::Smp(MOST_CORES),
+        false => Cores::Single,
     };
-    let options = options.for_arch(args.arch);
+    let profile = args.profile.profile;
+    let options = profile::kernel(profile, args.arch, args.kernel, Variant::Release, cores)?;
     let mut path = build(&match args.trace {
         true => options.traced(),
         false => options,
     })?;
     if let Some(platform) = &args.platform {
         ensure!(
-            args.kernel == Variant::Release,
+            args.kernel != Some(Variant::Debug),
             "the debug kernel has work without a bound: only the release kernel is analysed"
         );
         path = wcet::analysed(&path, platform)?;
@@ -236,6 +255,10 @@ pub fn file(options: &KernelOptions) -> PathBuf {
 }
 
 fn build_now(options: &KernelOptions) -> Result<PathBuf> {
+    for what in profile::missing(options.profile()) {
+        let name = options.profile().name;
+        eprintln!("not there yet of the profile {name}: {what}");
+    }
     let toolchain = KernelToolchain::find(options.arch)?;
     let target_dir = folder();
     // Nobody else may build between cargo's end and the copy.

@@ -45,6 +45,7 @@ pub mod kernel;
 pub mod machine;
 pub mod mutants;
 pub mod new;
+pub mod profile;
 pub mod program;
 pub mod project;
 pub mod qemu;

@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use anyhow::{bail, Context, Result};
+use anyhow::{bail, ensure, Context, Result};
 use cargo_metadata::{Dependency, DependencyKind, Message, Metadata, MetadataCommand, Package};
+use sandglass_abi::profile::Profile as AbiProfile;
 
 use crate::arch::Arch;
+use crate::profile;
 use crate::stripped;
 use crate::toolchain;
 use crate::workspace;
@@ -37,6 +39,9 @@ pub const AARCH64_RUSTFLAGS_VARIABLE: &str = "CARGO_TARGET_AARCH64_UNKNOWN_NONE_
 /// Code generation of programs for aarch64.
 pub const AARCH64_RUSTFLAGS: &str =
     "-Crelocation-model=static -Clinker=ld.lld -Cforce-frame-pointers=yes";
+
+/// The library that all are built on, whose features choose a profile of the ABI.
+const RUNTIME: &str = "sandglass-user";
 
 /// The package whose functions their build scripts call.
 const LINKING_PACKAGE: &str = "sandglass-build";
@@ -196,6 +201,30 @@ pub fn build_for(arch: Arch, package: &str) -> Result<PathBuf> {
         Arch::X86_64 => build(package),
         Arch::Aarch64 => build_aarch64(package),
     }
+}
+
+/// The same for a profile of the ABI: its numbers are built into the program.
+///
+/// # Errors
+/// As [`build`]; or it is not the base profile, and embeds programs, or is for another architecture than x86_64.
+pub fn build_of_profile(arch: Arch, package: &str, profile: &AbiProfile) -> Result<PathBuf> {
+    let Some(feature) = profile::feature(profile) else {
+        return build_for(arch, package);
+    };
+    ensure!(
+        arch == Arch::X86_64 && embedded(&[package])?.is_empty(),
+        "`{package}` is built for the base profile only: it embeds other programs, or is for another architecture"
+    );
+    let target_dir = target_dir();
+    let _lock = workspace::lock(&target_dir)?;
+    let features = ["--features".to_owned(), format!("{RUNTIME}/{feature}")];
+    let packages = [package];
+    let selection = selection(&packages, Profile::Release).chain(features);
+    let mut built = compile(toolchain::linted_cargo(), selection, &target_dir, &packages)?;
+    let whole = built.pop().context("one program was asked for")?;
+    let path = stripped_path(&format!("{package}-{feature}"));
+    stripped::write(&whole, &path)?;
+    Ok(path)
 }
 
 /// The user program of `package` for aarch64, built anew or as it was.

@@ -90,6 +90,19 @@ fn boot_ends_at_the_awaited_text() {
     assert_eq!(out.status.code(), Some(0));
 }
 
+/// The first invocation that this kernel does not know, and where it is known.
+#[test]
+fn a_program_of_another_profile_is_told_for_which() {
+    let told = "was the program built for that?";
+    let out = boot(&program("stock-debug"), &["--icount", "0", "--until", told]);
+    let console = String::from_utf8_lossy(&out.stdout);
+    assert_eq!(out.status.code(), Some(0), "{console}");
+    let known = "TCB_SetTLSBase is 20 in microkit-debug, microkit-smp-debug";
+    assert!(console.contains(known), "{console}");
+    assert!(console.contains("profile, base;"), "{console}");
+    assert_eq!(console.matches(told).count(), 1, "{console}");
+}
+
 /// Boots a file that is no root task on both kernels: each must say why, and end with status 1.
 #[track_caller]
 fn assert_refused(name: &str, said: &str) {

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::{Command, Output};
 use std::time::Duration;
 
 use regex::Regex;
@@ -71,6 +72,48 @@ fn what_is_typed_at_the_monitor_is_answered() {
     let changed =
         |line: &Vec<&str>| line.first() == Some(&"periodic") && line.get(5) == Some(&"3000");
     assert!(lines.iter().any(changed), "{console}");
+}
+
+/// `sandglass boot` of the example with these options.
+fn boot(options: &[&str]) -> Output {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let source = Source::read(&root.join("systems/examples/monitor/SYSTEM.toml")).unwrap();
+    let description = system::check(&source).unwrap_or_else(|report| panic!("{report}"));
+    let image = Path::new(env!("CARGO_TARGET_TMPDIR")).join("typed.elf");
+    system::build(&description, Some(&image)).unwrap();
+    Command::new(env!("CARGO_BIN_EXE_sandglass"))
+        .arg("boot")
+        .arg(&image)
+        .args(["--kernel", "release", "--icount", "0", "--timeout", "60"])
+        .args(options)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn boot_types_a_file_at_a_machine_with_more_devices() {
+    let typed = Path::new(env!("CARGO_TARGET_TMPDIR")).join("typed.txt");
+    fs::write(&typed, TYPED).unwrap();
+    let answer = "there are `ps`, `top`";
+    let typed = typed.to_str().unwrap();
+    let network = [
+        "--device",
+        "e1000,netdev=net",
+        "--qemu",
+        "-netdev",
+        "--qemu",
+        "user,id=net",
+    ];
+    let options = [&["--input", typed, "--until", answer][..], &network].concat();
+    let out = boot(&options);
+    let console = String::from_utf8_lossy(&out.stdout);
+    assert_eq!(out.status.code(), Some(0), "{console}");
+    assert!(console.contains(answer), "{console}");
+    // Without the rest of it, there is no such device.
+    let out = boot(&network[..2]);
+    assert_eq!(out.status.code(), Some(1));
+    let error = String::from_utf8_lossy(&out.stderr);
+    assert!(error.contains("e1000"), "{error}");
 }
 
 /// The lines that the page "Debugging" shows of a monitor's console, as patterns: blanks are any number of them, and `...`

@@ -16,6 +16,7 @@ pub mod bounds;
 mod console;
 #[cfg(any(not(target_os = "none"), target_arch = "aarch64"))]
 pub mod device_tree;
+pub mod list;
 pub mod pool;
 #[cfg(target_os = "none")]
 pub mod requests;

@@ -1,8 +1,8 @@
 //! What the machine's part of the boot found out, in terms of no particular machine.
 
 use crate::arch::abi::boot::{FirmwareInfo, MAX_MEMORY_MAP};
+use crate::arch::list::List;
 use crate::arch::Range;
-use crate::list::List;
 use crate::mem::objects::Ram;
 
 /// Most pieces of RAM: each entry of a memory map, cut by the kernel and the root task's file.

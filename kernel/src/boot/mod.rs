@@ -17,8 +17,8 @@ mod root;
 mod tests;
 mod untyped;
 
+pub use crate::arch::list::List;
 pub use crate::arch::Range;
-pub use crate::list::List;
 pub use machine_info::{MachineInfo, RootTask, MAX_RAM, MAX_RESERVED};
 pub use refusal::Refusal;
 

@@ -21,7 +21,6 @@ use crate::cores::CoreId;
 use crate::mem::objects::region::Region;
 use crate::mem::objects::{self, Ram};
 use crate::mem::{user, ControlKind, PhysAddr, Ref, Slot, Span, Tagged};
-use crate::object::domain::CURRENT;
 use crate::object::irq::IRQ_SLOTS_RADIX;
 use crate::object::tcb::NAME_BYTES;
 use crate::object::{Parameters, SchedContext, State, Tcb, TcbSlot};
@@ -218,7 +217,7 @@ fn make_thread(
     memory: &mut Ram,
     sources: [Ref<Slot>; 3],
 ) -> Option<Thread> {
-    let word = memory.take(k, TCB_BITS as u8)?.into_tcb(k, CURRENT)?;
+    let word = memory.take(k, TCB_BITS as u8)?.into_tcb(k, 0)?;
     task.slots.put(k, slot::TCB, Capability::original(word))?;
     let tcb: Ref<Tcb> = word.get()?;
     let word = memory

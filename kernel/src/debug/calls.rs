@@ -38,12 +38,8 @@ pub fn syscall(k: &Kernel, caller: Ref<Tcb>, call: Syscall) {
         }
         Syscall::DebugCapIdentify => {
             let slot = lookup::slot(k, lookup::cspace(k, caller), context.cap_register());
-            context.set_badge(
-                k,
-                slot.map_or(Kind::Null, |slot| slot.at(k).cap().kind())
-                    .number()
-                    .into(),
-            );
+            let kind = slot.map_or(Kind::Null, |slot| slot.at(k).cap().kind());
+            context.set_badge(k, kind.number().into());
         }
         Syscall::DebugSnapshot => snapshot(k, caller),
         Syscall::DebugNameThread => name_thread(k, caller),
@@ -83,22 +79,11 @@ fn dump_core(k: &Kernel, core: &Core) {
 
 fn snapshot(k: &Kernel, caller: Ref<Tcb>) {
     let node = lookup::cspace(k, caller).cnode();
-    let Some(slots) = node.and_then(CNodeCap::slots) else {
-        return;
-    };
-    for i in 0..slots.length() {
-        let Some(slot) = slots.slot(i) else {
-            return;
-        };
-        let cap = slot.at(k).cap();
-        if !cap.is_null() {
-            print!(
-                k,
-                "{i:>6}  {:?} at {:#x}\n",
-                cap.kind(),
-                cap.word().address().get()
-            );
-        }
+    let slots = node.and_then(CNodeCap::slots);
+    let caps = (0..).map_while(|i| Some((i, slots?.slot(i)?.at(k).cap())));
+    for (i, cap) in caps.filter(|(_, cap)| !cap.is_null()) {
+        let address = cap.word().address().get();
+        print!(k, "{i:>6}  {:?} at {address:#x}\n", cap.kind());
     }
 }
 
@@ -111,19 +96,16 @@ fn named_thread(k: &Kernel, caller: Ref<Tcb>) -> Option<Ref<Tcb>> {
 
 /// The core of the thread that `caller` names, as its answer.
 fn thread_affinity(k: &Kernel, caller: Ref<Tcb>) {
-    match named_thread(k, caller) {
-        Some(thread) => {
-            let core = thread.at(k).core().index() as u64;
-            caller.at(k).context().set_badge(k, core);
-        }
+    let core = named_thread(k, caller).map(|thread| thread.at(k).core().index());
+    match core {
+        Some(core) => caller.at(k).context().set_badge(k, core as u64),
         None => print!(k, "sandglass: DebugGetThreadAffinity needs a TCB\n"),
     }
 }
 
 fn name_thread(k: &Kernel, caller: Ref<Tcb>) {
-    let thread = named_thread(k, caller);
     let buffer = message::buffer(k, caller, true);
-    let (Some(thread), Some(buffer)) = (thread, buffer) else {
+    let (Some(thread), Some(buffer)) = (named_thread(k, caller), buffer) else {
         print!(
             k,
             "sandglass: DebugNameThread needs a TCB and an IPC buffer\n"
@@ -131,18 +113,12 @@ fn name_thread(k: &Kernel, caller: Ref<Tcb>) {
         return;
     };
     let mut name = [0; NAME_BYTES];
-    for (i, chunk) in name.chunks_exact_mut(8).enumerate() {
-        let bytes = buffer.read(k, ipc_buffer::MESSAGE + i).to_le_bytes();
-        let ended = bytes.contains(&0);
-        for (target, byte) in chunk
-            .iter_mut()
-            .zip(bytes.into_iter().take_while(|&b| b != 0))
-        {
-            *target = byte;
-        }
-        if ended {
-            break;
-        }
+    let words = (0..).map(|i| buffer.read(k, ipc_buffer::MESSAGE + i));
+    let bytes = words
+        .flat_map(u64::to_le_bytes)
+        .take_while(|&byte| byte != 0);
+    for (target, byte) in name.iter_mut().zip(bytes) {
+        *target = byte;
     }
     thread.at(k).set_name(k, name);
 }

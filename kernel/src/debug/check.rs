@@ -37,41 +37,30 @@ pub fn touched(k: &Kernel, before: Option<Ref<Tcb>>) {
 }
 
 fn check_context(k: &Kernel, handle: Ref<SchedContext>) {
-    let context = handle.at(k);
-    let refills = Refills::of(k, handle);
+    let check = |holds, what| require(k, holds, what);
+    let (context, refills) = (handle.at(k), Refills::of(k, handle));
     if context.is_active() {
         let count = refills.count();
-        require(
-            k,
-            count >= 1 && count <= context.max_refills(),
+        check(
+            (1..=context.max_refills()).contains(&count),
             "the number of refills",
         );
-        require(
-            k,
+        check(
             context.is_round_robin() || in_order(refills),
             "the order of refills",
         );
     }
-    let core = k.core();
+    let (core, head) = (k.core(), refills.head());
     if core.context() == Some(handle) {
         let paid = core.now() - core.consumed();
-        require(
-            k,
-            core.budget_end() == paid + refills.head().amount,
+        check(
+            core.budget_end() == paid + head.amount,
             "the end of the budget",
         );
-        require(
-            k,
-            refills.head().time <= core.now(),
-            "the head of the context that pays",
-        );
+        check(head.time <= core.now(), "the head of the context that pays");
     }
     if let Some(top) = context.reply() {
-        require(
-            k,
-            top.at(k).above() == Above::Context(handle),
-            "a reply stack",
-        );
+        check(top.at(k).above() == Above::Context(handle), "a reply stack");
     }
 }
 
@@ -97,10 +86,8 @@ fn require(k: &Kernel, holds: bool, what: &str) {
 /// Whether the lists around the capability slots of `thread` are consistent.
 fn is_consistent(k: &Kernel, thread: Ref<Tcb>) -> bool {
     use crate::object::tcb::TcbSlot::*;
-    let slots = [CSpace, VSpace, Buffer, FaultHandler, TimeoutHandler];
+    let mut slots = [CSpace, VSpace, Buffer, FaultHandler, TimeoutHandler].into_iter();
     let bound = thread.at(k).sched_context();
-    slots
-        .into_iter()
-        .all(|slot| derivation::is_consistent(k, tcb_slot(thread, slot)))
+    slots.all(|slot| derivation::is_consistent(k, tcb_slot(thread, slot)))
         && bound.is_none_or(|context| context.at(k).thread() == Some(thread))
 }

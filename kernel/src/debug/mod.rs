@@ -68,10 +68,10 @@ impl fmt::Display for Name {
 pub fn unhandled_fault(k: &Kernel, thread: Ref<Tcb>, fault: Fault) {
     if AVAILABLE {
         let ip = thread.at(k).context().fault_ip();
+        let name = Name::of(k, thread);
         print!(
             k,
-            "Thread {} stops at {ip:#x}: no handler for {fault:x?}\n",
-            Name::of(k, thread)
+            "Thread {name} stops at {ip:#x}: no handler for {fault:x?}\n"
         );
     }
 }

@@ -55,12 +55,19 @@ fn decode_configure(k: &View, call: &Invocation) -> Result<(u64, Entry), Error> 
 fn set(k: &Kernel, turn: &Turn, thread: Ref<Tcb>, domain: u8) -> Result<(), Preempted> {
     stall::quiesce(k, turn, thread)?;
     trace!(k, domain(Some(thread), domain));
+    let time = thread.at(k).links().key().time();
+    let waits = DOMAINS > 1 && schedule::waits_for_release(k, thread);
+    if DOMAINS > 1 {
+        schedule::unqueue(k, thread);
+    }
     thread.at(k).set_domain(k, domain);
     if k.core().thread() == Some(thread) {
         turn.reschedule(k);
+    } else if waits {
+        schedule::wait_for_release(k, thread, time);
     } else if schedule::is_schedulable(k, thread) {
-        // One that still waits for its refill stays where it is, as in any domain. One whose time has
-        // just come may be above the current one.
+        // One that still waits for its refill goes on waiting. One whose time has just come may be above the
+        // current one.
         schedule::unqueue(k, thread);
         schedule::enqueue(k, thread);
         turn.reschedule(k);

@@ -12,8 +12,7 @@ use crate::arch::bounds::{self, turns};
 use crate::cap::{derivation, CNodeCap, Capability};
 use crate::mem::objects::region::{self, Region};
 use crate::mem::{Ref, Slot, Span, Tagged};
-use crate::object::domain::CURRENT;
-use crate::object::{Endpoint, Notification, Reply, ResumePoint, Retyping, Tcb};
+use crate::object::{Endpoint, Notification, Reply, ResumePoint, Retyping, Tcb, DOMAINS};
 use crate::time::Preempted;
 use crate::{Kernel, View};
 
@@ -79,11 +78,13 @@ impl Type {
 
     /// Puts an object of this type into `region`, of the right size.
     fn place(self, k: &mut Kernel, region: Region) -> Option<Tagged> {
+        // Known before, if there is but one.
+        let domain = k.core().domain() & (DOMAINS - 1) as u8;
         match self {
             Type::Untyped => Some(region.into_untyped()),
             Type::CNode => region.into_cnode(),
             Type::SchedContext => region.into_sched_context(k),
-            Type::Tcb => region.into_tcb(k, CURRENT),
+            Type::Tcb => region.into_tcb(k, domain),
             Type::Endpoint => region.into_object(k, Endpoint::new()),
             Type::Notification => region.into_object(k, Notification::new()),
             Type::Reply => region.into_object(k, Reply::new()),

@@ -20,13 +20,19 @@ pub fn raise(k: &Kernel, turn: &Turn, thread: Ref<Tcb>, handler: EndpointCap) {
     fault::tell(k, turn, thread, handler, Fault::Timeout { badge }, false);
 }
 
-/// Has the current context pay for the event; if it cannot, the current thread's turn is over.
+/// Has the current context pay for the event; if it cannot, the current thread's turn is over. If its domain's is, it is
+/// as if it could not, but nothing is charged.
 #[inline(always)]
 pub fn settle(k: &Kernel, turn: &Turn) -> Charge {
     let charge = account::check_budget(k, k.core());
     match charge {
         Charge::Paid => {}
         Charge::Exhausted => exhausted(k, turn, k.core()),
+    }
+    if account::domain_is_over(k) {
+        k.domains.set_end(k, 0);
+        turn.reschedule(k);
+        return Charge::Exhausted;
     }
     charge
 }

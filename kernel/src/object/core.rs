@@ -3,27 +3,38 @@
 use crate::Kernel;
 use core::cell::Cell;
 use core::mem::offset_of;
+use core::ops::Deref;
 
+use super::domain::DOMAINS;
 use super::ready::ReadyQueues;
 use super::release::ReleaseQueues;
 use super::{records, SchedContext, Tcb};
 use crate::mem::Ref;
 
-/// One core. `None` as thread or context stands for idleness, which is never charged.
+/// The threads of a domain on a core that want to run.
+pub struct Queues {
+    /// Those that are ready to run.
+    pub ready: ReadyQueues,
+    /// Those that wait for their budget.
+    pub release: ReleaseQueues,
+}
+
+/// One core, and the queues of the domain that runs there. `None` as thread or context stands for idleness, which
+/// is never charged.
+#[repr(C)]
 pub struct Core {
+    // What is used most comes first, where instructions that name it are shorter.
     thread: Cell<Option<Ref<Tcb>>>,
     context: Cell<Option<Ref<SchedContext>>>,
     now: Cell<u64>,
     paid: Cell<u64>,
-    undecided: Cell<bool>,
-    reprogram: Cell<bool>,
     budget_end: Cell<u64>,
     armed: Cell<u64>,
     fpu_owner: Cell<Option<Ref<Tcb>>>,
-    /// Threads that are ready to run.
-    pub ready: ReadyQueues,
-    /// Runnable threads that wait for their budget.
-    pub release: ReleaseQueues,
+    undecided: Cell<bool>,
+    reprogram: Cell<bool>,
+    domain: Cell<u8>,
+    queues: [Queues; DOMAINS as usize],
     pub trace: records::OfCore,
 }
 
@@ -42,8 +53,13 @@ impl Core {
             budget_end: Cell::new(u64::MAX),
             armed: Cell::new(u64::MAX),
             fpu_owner: Cell::new(None),
-            ready: ReadyQueues::new(),
-            release: ReleaseQueues::new(),
+            domain: Cell::new(0),
+            queues: [const {
+                Queues {
+                    ready: ReadyQueues::new(),
+                    release: ReleaseQueues::new(),
+                }
+            }; DOMAINS as usize],
             trace: records::OfCore::new(),
         }
     }
@@ -58,6 +74,8 @@ impl Core {
         budget_end: u64;
         /// Time of entry to the kernel, in ticks.
         now, set_now: u64;
+        /// The domain that runs, which new threads belong to.
+        domain, set_domain: u8;
         /// Whether another core has left the decision who runs here to this one.
         undecided, set_undecided: bool;
         /// Whether the current context is to pay and the timer to be programmed anew.
@@ -66,6 +84,12 @@ impl Core {
         armed, set_armed: u64;
         /// The thread whose registers are in the FPU.
         fpu_owner, set_fpu_owner: Option<Ref<Tcb>>;
+    }
+
+    /// The queues of `domain`.
+    #[inline(always)]
+    pub fn of(&self, domain: u8) -> &Queues {
+        &self.queues[domain as usize & (DOMAINS as usize - 1)]
     }
 
     /// From now on `context` pays, whose head refill has `amount` ticks; both are `None` for
@@ -104,5 +128,14 @@ impl Core {
     /// Asks for the current context to pay and the timer to be programmed at the end.
     pub fn request_reprogram(&self, _: &Kernel) {
         self.reprogram.set(true);
+    }
+}
+
+impl Deref for Core {
+    type Target = Queues;
+
+    #[inline(always)]
+    fn deref(&self) -> &Queues {
+        self.of(self.domain())
     }
 }

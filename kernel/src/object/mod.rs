@@ -21,9 +21,9 @@ pub mod rights;
 pub mod sched_context;
 pub mod tcb;
 
-pub use self::core::Core;
+pub use self::core::{Core, Queues};
 pub use constants::Constants;
-pub use domain::DomainSchedule;
+pub use domain::{DomainSchedule, DOMAINS};
 pub use endpoint::{Endpoint, EndpointState};
 pub use fault::{Fault, LookupFailure};
 pub use irq::IrqTable;

@@ -14,7 +14,7 @@ use super::{schedule, Turn};
 use crate::arch::Platform;
 use crate::cores::CORES;
 use crate::mem::Ref;
-use crate::object::{Core, SchedContext, Tcb};
+use crate::object::{Core, SchedContext, Tcb, DOMAINS};
 use crate::time::Refills;
 use crate::Kernel;
 
@@ -51,6 +51,12 @@ pub fn check_budget(k: &Kernel, core: &Core) -> Charge {
     }
 }
 
+/// Whether the turn of the domain that runs is as good as over (04, section 11): with one domain, it never is.
+#[inline(always)]
+pub fn domain_is_over(k: &Kernel) -> bool {
+    DOMAINS > 1 && k.core().now() + k.constants.min_budget() > k.domains.end()
+}
+
 /// The current thread gives up what is left of its head refill or slice (04, section 9.1). What is
 /// given up was not consumed. If nobody else could run at its priority it goes on.
 #[inline(never)]
@@ -72,7 +78,7 @@ pub fn yield_rest(k: &Kernel, turn: &Turn) {
 /// for its next refill (04, sections 6.2 and 6.3).
 pub fn end_turn(k: &Kernel, turn: &Turn, thread: Ref<Tcb>, handle: Ref<SchedContext>) {
     if Refills::of(k, handle).usable() {
-        k.home(thread).ready.append(k, thread);
+        k.queues(thread).ready.append(k, thread);
     } else {
         schedule::postpone(k, handle);
     }
@@ -134,8 +140,8 @@ pub fn report_consumed(k: &Kernel, context: Ref<SchedContext>) -> u64 {
 pub fn read_clock_again(k: &Kernel) -> Result<(), Preempted> {
     update_time(k);
     match check_budget(k, k.core()) {
-        Charge::Paid => Ok(()),
-        Charge::Exhausted => Err(Preempted),
+        Charge::Paid if !domain_is_over(k) => Ok(()),
+        _ => Err(Preempted),
     }
 }
 

@@ -16,7 +16,7 @@ use super::{account, remote, Refills, Turn};
 use crate::arch::Platform;
 use crate::cores::CORES;
 use crate::mem::Ref;
-use crate::object::{Place, SchedContext, Tcb};
+use crate::object::{Place, SchedContext, Tcb, DOMAINS};
 use crate::Kernel;
 
 /// Whether `thread` waits for a refill whose time has not come.
@@ -43,13 +43,13 @@ pub fn is_schedulable(k: &Kernel, thread: Ref<Tcb>) -> bool {
 pub fn unqueue(k: &Kernel, thread: Ref<Tcb>) -> bool {
     match thread.at(k).place() {
         Place::None => return false,
-        Place::Ready => k.home(thread).ready.remove(k, thread),
+        Place::Ready => k.queues(thread).ready.remove(k, thread),
         Place::Release => {
             trace!(k, release(thread));
             if waits_for_release(k, thread) {
                 k.home(thread).request_reprogram(k);
             }
-            k.home(thread).release.remove(k, thread);
+            k.queues(thread).release.remove(k, thread);
         }
     }
     true
@@ -71,7 +71,7 @@ pub(super) fn is_free(k: &Kernel, thread: Ref<Tcb>) -> bool {
 #[inline(never)]
 pub fn enqueue(k: &Kernel, thread: Ref<Tcb>) {
     if is_free(k, thread) {
-        k.home(thread).ready.enqueue(k, thread);
+        k.queues(thread).ready.enqueue(k, thread);
         remote::is_ready(k, thread);
     }
 }
@@ -86,10 +86,10 @@ pub fn postpone(k: &Kernel, handle: Ref<SchedContext>) {
 }
 
 /// `thread`, in no queue, waits until `time`, in ticks.
-fn wait_for_release(k: &Kernel, thread: Ref<Tcb>, time: u64) {
+pub fn wait_for_release(k: &Kernel, thread: Ref<Tcb>, time: u64) {
     trace!(k, wait(thread, time));
     let core = k.home(thread);
-    core.release.insert(k, thread, time);
+    k.queues(thread).release.insert(k, thread, time);
     core.request_reprogram(k);
     remote::is_waiting(k, thread, time);
 }
@@ -154,6 +154,9 @@ pub fn schedule(k: &Kernel, turn: &Turn) -> Option<Ref<Tcb>> {
         release_due(k, turn);
     }
     if turn.action.get() != Action::ResumeCurrent {
+        if DOMAINS > 1 && k.domains.end() == 0 {
+            next_domain(k, turn);
+        }
         let next = decide(k, turn.action.get());
         switch(k, turn, next);
         next
@@ -164,6 +167,16 @@ pub fn schedule(k: &Kernel, turn: &Turn) -> Option<Ref<Tcb>> {
         }
         current
     }
+}
+
+/// The turn of a domain is over: from now on the threads of the next one run.
+#[inline(never)]
+fn next_domain(k: &Kernel, turn: &Turn) {
+    // A candidate stays behind.
+    turn.reschedule(k);
+    let core = k.core();
+    core.set_domain(k, k.domains.advance(k, core.now()));
+    trace!(k, domain(None, core.domain()));
 }
 
 /// `next`, which is in no queue, becomes the current thread, and its context the one that pays.
@@ -216,10 +229,10 @@ fn decide(k: &Kernel, action: Action) -> Option<Ref<Tcb>> {
 }
 
 /// The current thread may have got a context of another core, or its context may have moved: it goes
-/// on there.
+/// on there. Or it is of another domain than the one that runs: it goes on when that does.
 #[inline(always)]
 fn migrate_current(k: &Kernel, current: Option<Ref<Tcb>>) {
-    if CORES > 1 {
+    if CORES > 1 || DOMAINS > 1 {
         let leaving = current.filter(|&thread| !k.is_here(thread) && is_schedulable(k, thread));
         if let Some(thread) = leaving.filter(|thread| thread.at(k).place() == Place::None) {
             enqueue(k, thread);
@@ -371,14 +384,18 @@ fn switch_sc(k: &Kernel, chosen: Option<Ref<SchedContext>>) {
     core.set_context(k, Some((handle, context.head().amount)));
 }
 
-/// Programs the timer for shortly before the end of the budget or for the first release that could
+/// Programs the timer for shortly before the end of the budget, or of the domain's turn, or for the first release that could
 /// preempt the current thread, if it is not programmed so. A release is not anticipated: it would
 /// not have come yet.
 #[inline(always)]
 pub fn arm(k: &Kernel) {
     let core = k.core();
     // A refill is longer than the precision.
-    let mut deadline = core.budget_end() - k.constants.timer_precision();
+    let precision = k.constants.timer_precision();
+    let mut deadline = core.budget_end() - precision;
+    if DOMAINS > 1 {
+        deadline = deadline.min(k.domains.end().saturating_sub(precision));
+    }
     if core.release.earliest() < deadline {
         let running = core.thread().map(|thread| thread.at(k).priority());
         deadline = deadline.min(core.release.earliest_above(running));

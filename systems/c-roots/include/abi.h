@@ -109,7 +109,10 @@ enum {
     ALL_RIGHTS = 15,
 };
 
-/* Labels of invocations. */
+/* Labels of invocations: of another profile, from its own list. */
+#ifdef PROFILE_LABELS
+#include PROFILE_LABELS
+#else
 enum label {
     UNTYPED_RETYPE = 1,
     TCB_READ_REGISTERS = 2,
@@ -142,6 +145,7 @@ enum label {
     SCHED_CONTEXT_CONSUMED = 37,
     ARCH_LABELS
 };
+#endif
 
 /* Labels of fault messages. */
 enum fault {

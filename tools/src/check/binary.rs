@@ -46,6 +46,8 @@ pub struct Binary {
     pub data_bytes: u64,
     /// Cores that the kernel is for.
     pub cores: u32,
+    /// Domains that it has queues for.
+    pub domains: u64,
     /// Bytes of the kernel's stacks: each core has one, of the same size.
     pub stack_bytes: Option<u64>,
 }
@@ -85,6 +87,7 @@ impl Binary {
             text_bytes: 0,
             data_bytes: 0,
             cores,
+            domains: 1,
             stack_bytes: None,
         }
     }

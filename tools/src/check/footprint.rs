@@ -9,6 +9,8 @@ const KIB: u64 = 1024;
 /// Maximum bytes of code of the single-core kernel, and of the SMP kernel.
 const TEXT: u64 = 87 * KIB;
 const SMP_TEXT: u64 = 109 * KIB;
+/// And of one with several domains, for one core: the queues of a domain are found by its number.
+const DOMAINS_TEXT: u64 = 96 * KIB;
 /// The same for aarch64, of which an instruction has four bytes.
 const AARCH64_TEXT: u64 = 82 * KIB;
 const AARCH64_SMP_TEXT: u64 = 94 * KIB;
@@ -17,6 +19,8 @@ const AARCH64_SMP_TEXT: u64 = 94 * KIB;
 const DATA: u64 = 96 * KIB;
 const AARCH64_DATA: u64 = 164 * KIB;
 const DATA_PER_CORE: u64 = 64 * KIB;
+/// For each further domain, on one core: its queues.
+const DATA_PER_DOMAIN: u64 = 13 * KIB;
 
 /// Functions that the entry code calls with an empty stack, by the end of their path.
 const ROOTS: &[&str] = &[
@@ -47,7 +51,9 @@ struct Size {
 /// Code and data of a kernel.
 fn measured(binary: &Binary) -> [Size; 2] {
     let further_cores = u64::from(binary.cores.saturating_sub(1));
+    let further_domains = binary.domains.saturating_sub(1);
     let (text, data) = match (binary.image.set, binary.cores) {
+        (InstructionSet::X86_64, 1) if further_domains > 0 => (DOMAINS_TEXT, DATA),
         (InstructionSet::X86_64, 1) => (TEXT, DATA),
         (InstructionSet::X86_64, _) => (SMP_TEXT, DATA),
         (InstructionSet::Aarch64, 1) => (AARCH64_TEXT, AARCH64_DATA),
@@ -62,7 +68,7 @@ fn measured(binary: &Binary) -> [Size; 2] {
         Size {
             what: "static data",
             bytes: binary.data_bytes,
-            limit: data + further_cores * DATA_PER_CORE,
+            limit: data + further_cores * DATA_PER_CORE + further_domains * DATA_PER_DOMAIN,
         },
     ]
 }
@@ -247,5 +253,15 @@ mod tests {
         assert!(sizes(&found).is_empty());
         (found.text_bytes, found.data_bytes) = (SMP_TEXT + 1, DATA + 3 * DATA_PER_CORE + 1);
         assert_eq!(sizes(&found).len(), 2);
+    }
+
+    #[test]
+    fn each_further_domain_may_have_data() {
+        let mut found = binary(&[("f", &[RET])]);
+        found.domains = 16;
+        found.data_bytes = DATA + 15 * DATA_PER_DOMAIN;
+        assert!(sizes(&found).is_empty());
+        found.data_bytes += 1;
+        assert_eq!(sizes(&found).len(), 1);
     }
 }

@@ -31,6 +31,7 @@ use std::process::ExitCode;
 
 use anyhow::{bail, Result};
 use clap::Args;
+use sandglass_abi::profile::MICROKIT_RELEASE;
 
 use crate::arch::Arch;
 use crate::cores::MOST_CORES;
@@ -236,6 +237,10 @@ impl ReleaseKernel {
     fn build(name: &'static str, options: &KernelOptions, cores: u32) -> Self {
         let path = kernel::build(options);
         let binary = path.and_then(|path| Binary::read(&path, cores));
+        let binary = binary.map(|binary| Binary {
+            domains: options.profile().domains,
+            ..binary
+        });
         Self {
             name,
             binary: binary.map_err(|error| format!("{error:#}")),
@@ -244,7 +249,8 @@ impl ReleaseKernel {
 }
 
 impl Context {
-    /// For x86_64 that for a single core, that for several, and both with traces; for aarch64 the first two.
+    /// For x86_64 that for a single core, that for several, both with traces, and one of a profile with several domains; for
+    /// aarch64 the first two.
     fn release_kernels(&mut self) -> &[ReleaseKernel] {
         self.release_kernels.get_or_insert_with(|| {
             let (single, smp) = (KernelOptions::new, KernelOptions::smp);
@@ -253,6 +259,11 @@ impl Context {
                 ReleaseKernel::build("the SMP kernel", &smp(Variant::Release), MOST_CORES),
                 ReleaseKernel::build(TRACED[0], &single(Variant::Release).traced(), 1),
                 ReleaseKernel::build(TRACED[1], &smp(Variant::Release).traced(), MOST_CORES),
+                ReleaseKernel::build(
+                    "the kernel with several domains",
+                    &single(Variant::Release).of_profile(&MICROKIT_RELEASE),
+                    1,
+                ),
                 ReleaseKernel::build(
                     "the kernel for aarch64",
                     &single(Variant::Release).for_arch(Arch::Aarch64),

@@ -25,6 +25,7 @@ use crate::arch::Arch;
 use crate::cli::{ConformanceAction, ConformanceArgs, SelectionArgs};
 use crate::cores::{Cores, MOST_CORES};
 use crate::kernel::{self, KernelOptions, Variant};
+use crate::profile;
 use crate::program;
 use crate::qemu::{self, Outcome};
 use crate::test::lines::{self, Verdict};
@@ -92,12 +93,13 @@ fn write_root_task(selection: &SelectionArgs, file: &Path) -> Result<ExitCode> {
 /// as the reference where it is to differ.
 fn run_selection(args: &ConformanceArgs) -> Result<ExitCode> {
     // What is analysed is the kernel that ships.
-    let variant = args
-        .platform
-        .as_ref()
-        .map_or(args.kernel, |_| Variant::Release);
-    let options = KernelOptions::on(variant, args.cores.cores());
-    let options = options.for_arch(args.arch).with_user_timer();
+    let asked = match args.platform {
+        Some(_) => Some(Variant::Release),
+        None => args.kernel,
+    };
+    let (profile, cores) = (args.profile.profile, args.cores.cores());
+    let options = profile::kernel(profile, args.arch, asked, Variant::Debug, cores)?;
+    let options = options.with_user_timer();
     let on = Place {
         options: &options,
         cores: args.cores.cores(),
@@ -136,8 +138,10 @@ fn boot(on: &Place, selection: &SelectionArgs, echo: bool) -> Result<Outcome> {
     let Place { options, cores, .. } = *on;
     let mut config = Config::of_package(PACKAGE)?;
     config.model.clone_from(&on.model);
+    config.profile = options.profile();
     let (_, checks) = read()?;
-    let root_task = program::build_for(options.arch, PACKAGE)?;
+    let profile = options.profile();
+    let root_task = program::build_of_profile(options.arch, PACKAGE, profile)?;
     let root_task = selection::apply(selection, &checks, root_task)?;
     let mut kernel = kernel::build(options)?;
     if let Some(platform) = on.platform {

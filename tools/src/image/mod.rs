@@ -10,14 +10,16 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{ensure, Context, Result};
+use sandglass_abi::profile::BASE;
 
 use crate::arch::Arch;
 use crate::board;
 use crate::boot;
 use crate::cli::ImageArgs;
-use crate::cores::Cores;
+use crate::cores::{Cores, MOST_CORES};
 use crate::elf;
-use crate::kernel::{self, KernelOptions};
+use crate::kernel::{self, KernelOptions, Variant};
+use crate::profile;
 use crate::stripped;
 use crate::system::{self, RunImage};
 use crate::workspace;
@@ -52,15 +54,22 @@ fn of_root_task(args: &ImageArgs) -> Result<(PathBuf, KernelOptions)> {
         args.system.display(),
         arch.name()
     );
-    let kernel = match args.smp {
-        true => KernelOptions::smp(args.kernel),
-        false => KernelOptions::new(args.kernel),
+    let cores = match args.smp {
+        true => Cores::Smp(MOST_CORES),
+        false => Cores::Single,
     };
-    Ok((args.system.clone(), kernel.for_arch(arch)))
+    let profile = args.profile.profile;
+    let kernel = profile::kernel(profile, arch, args.kernel, Variant::Debug, cores)?;
+    Ok((args.system.clone(), kernel))
 }
 
 /// A described system as `image`, and the kernel for it.
 fn of_description(args: &ImageArgs, image: &RunImage) -> Result<(PathBuf, KernelOptions)> {
+    ensure!(
+        *args.profile.profile == BASE,
+        "`{}` is a description, whose programs are built for the base profile: `--profile` is for the ELF file of a root task",
+        args.system.display()
+    );
     let built = system::build_file(
         &args.system,
         args.arch,
@@ -77,7 +86,7 @@ fn of_description(args: &ImageArgs, image: &RunImage) -> Result<(PathBuf, Kernel
         true => Cores::Smp(built.cores),
         false => built.cores_with(None)?,
     };
-    let kernel = built.kernel(args.kernel, cores);
+    let kernel = built.kernel(args.kernel.unwrap_or(Variant::Debug), cores);
     Ok((built.image, kernel))
 }
 

@@ -69,7 +69,7 @@ pub(super) fn run(filter: &Filter, report: &mut Report) -> Result<()> {
             if may_have(filter, &prefix, &image) {
                 runs.push(Run {
                     prefix,
-                    kernel: KernelOptions::on(variant, cores),
+                    kernel: KernelOptions::on(variant, cores).of_profile(suite.config.profile),
                     cores,
                     root_task: root_task.clone(),
                     config: suite.config.clone(),
@@ -297,6 +297,7 @@ fn tail(console: &str) -> String {
 mod tests {
     use super::*;
     use crate::kernel::Variant;
+    use sandglass_abi::profile::BASE;
 
     fn judge_console(console: &str, end: End, min_passed: usize) -> Vec<NamedResult> {
         judge_wanted(console, end, min_passed, &Filter::All)
@@ -309,6 +310,7 @@ mod tests {
         filter: &Filter,
     ) -> Vec<NamedResult> {
         let config = Config {
+            profile: &BASE,
             kernels: suite::both_kernels(),
             icount: None,
             memory: 256,

@@ -60,6 +60,20 @@ const PARTS: &[Part] = &[
         is_long: false,
         arguments: &["--package", "sandglass-kernel", "--features", OPPOSITE],
     },
+    // What options change beyond numbers: domains that are several. Their root tasks in C are usual.
+    Part {
+        name: "the kernel's tests in a profile with several domains",
+        prefix: "host::microkit-release",
+        is_long: true,
+        arguments: &[
+            "--package",
+            "sandglass-kernel",
+            "--test",
+            "tests",
+            "--features",
+            "microkit-release",
+        ],
+    },
     Part {
         name: "lock step and parallel virtual time with that kernel",
         prefix: "host::aarch64",

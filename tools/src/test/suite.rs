@@ -10,12 +10,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{bail, Context, Result};
-use serde::Deserialize;
+use sandglass_abi::profile::{Profile, BASE};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 
 use crate::arch::Arch;
 use crate::c_roots;
 use crate::cores::{Cores, MOST_CORES};
 use crate::kernel::Variant;
+use crate::profile;
 use crate::program;
 use crate::qemu::{Boot, Machine};
 use crate::storm;
@@ -28,6 +31,9 @@ pub(crate) struct Config {
     /// Kernels to run on, each in turn.
     #[serde(default = "both_kernels")]
     pub(super) kernels: Vec<Variant>,
+    /// Profile of the ABI that it is built for, and its kernel with it; the base profile if absent.
+    #[serde(default = "base_profile", deserialize_with = "profile_named")]
+    pub(crate) profile: &'static Profile,
     /// Virtual time with 2^icount ns for an instruction; real time if absent.
     pub(super) icount: Option<u8>,
     /// Memory of the machine, in MiB.
@@ -129,8 +135,9 @@ impl Config {
         }
         // Processors and devices are those of x86_64.
         let own = arch == Arch::X86_64;
-        if let Some(cpu) = self.cpu.as_ref().filter(|_| own) {
-            machine.cpu.clone_from(cpu);
+        let cpu = self.cpu.as_deref().or(profile::cpu(self.profile));
+        if let Some(cpu) = cpu.filter(|_| own) {
+            machine.cpu = cpu.to_owned();
         }
         let options = self.qemu.iter().filter(|_| own);
         Boot {
@@ -142,6 +149,14 @@ impl Config {
             ..Boot::new(kernel, root_task)
         }
     }
+}
+
+fn base_profile() -> &'static Profile {
+    &BASE
+}
+
+fn profile_named<'de, D: Deserializer<'de>>(name: D) -> Result<&'static Profile, D::Error> {
+    profile::named(&String::deserialize(name)?).map_err(D::Error::custom)
 }
 
 pub(super) fn both_kernels() -> Vec<Variant> {
@@ -191,10 +206,13 @@ pub(super) struct Suite {
 impl Suite {
     /// The kernels that it is run on, each with the cores of its machine.
     pub(super) fn kernels(&self) -> impl Iterator<Item = (Variant, Cores)> + '_ {
-        let single = self.config.kernels.iter();
+        let profile = self.config.profile;
+        let single = self.config.kernels.iter().copied();
+        let single = single.filter(|&variant| profile::allows(profile, variant));
+        let several = smp_kernels(&self.name).into_iter();
         single
-            .map(|&variant| (variant, Cores::Single))
-            .chain(smp_kernels(&self.name))
+            .map(|variant| (variant, Cores::Single))
+            .chain(several.filter(|_| *profile == BASE))
     }
 
     /// Builds it for aarch64.

@@ -3,8 +3,9 @@
 use core::fmt;
 
 use sandglass_abi::error::{ErrorNumber, LookupFailureType};
-use sandglass_abi::invocation::extension;
+use sandglass_abi::invocation;
 
+use crate::arch;
 use crate::message::Message;
 
 pub type Result<T> = core::result::Result<T, Error>;
@@ -199,84 +200,17 @@ struct OperationName(u64);
 
 impl fmt::Display for OperationName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let of_extension = || extension::ALL.iter().find(|(label, _)| *label == self.0);
-        match OPERATION_NAMES.get(self.0 as usize) {
-            Some(name) => f.write_str(name),
-            None => match of_extension() {
-                Some((_, name)) => f.write_str(name),
-                None => write!(f, "operation {}", self.0),
-            },
+        match (self.0, invocation::name(self.0, arch::label::TABLE)) {
+            (invocation::INVALID, _) => f.write_str("invalid operation"),
+            (_, Some(name)) => f.write_str(name),
+            (label, None) => write!(f, "operation {label}"),
         }
     }
 }
 
-/// Names of operations by label (ABI 03, section 2).
-const OPERATION_NAMES: [&str; 59] = [
-    "invalid operation",
-    "Untyped_Retype",
-    "TCB_ReadRegisters",
-    "TCB_WriteRegisters",
-    "TCB_CopyRegisters",
-    "TCB_Configure",
-    "TCB_SetPriority",
-    "TCB_SetMCPriority",
-    "TCB_SetSchedParams",
-    "TCB_SetTimeoutEndpoint",
-    "TCB_SetIPCBuffer",
-    "TCB_SetSpace",
-    "TCB_Suspend",
-    "TCB_Resume",
-    "TCB_BindNotification",
-    "TCB_UnbindNotification",
-    "TCB_SetTLSBase",
-    "TCB_SetFlags",
-    "CNode_Revoke",
-    "CNode_Delete",
-    "CNode_CancelBadgedSends",
-    "CNode_Copy",
-    "CNode_Mint",
-    "CNode_Move",
-    "CNode_Mutate",
-    "CNode_Rotate",
-    "IRQControl_Get",
-    "IRQHandler_Ack",
-    "IRQHandler_SetNotification",
-    "IRQHandler_Clear",
-    "DomainSet_Set",
-    "Domain_ScheduleConfigure",
-    "Domain_ScheduleSetStart",
-    "SchedControl_ConfigureFlags",
-    "SchedContext_Bind",
-    "SchedContext_Unbind",
-    "SchedContext_UnbindObject",
-    "SchedContext_Consumed",
-    "SchedContext_YieldTo",
-    "PDPT_Map",
-    "PDPT_Unmap",
-    "PageDirectory_Map",
-    "PageDirectory_Unmap",
-    "PageTable_Map",
-    "PageTable_Unmap",
-    "Page_Map",
-    "Page_Unmap",
-    "Page_GetAddress",
-    "ASIDControl_MakePool",
-    "ASIDPool_Assign",
-    "IOPortControl_Issue",
-    "IOPort_In8",
-    "IOPort_In16",
-    "IOPort_In32",
-    "IOPort_Out8",
-    "IOPort_Out16",
-    "IOPort_Out32",
-    "IRQControl_GetIOAPIC",
-    "IRQControl_GetMSI",
-];
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sandglass_abi::invocation;
     use std::string::ToString;
 
     #[test]
@@ -301,18 +235,18 @@ mod tests {
     }
 
     #[test]
-    fn names_stand_at_their_labels() {
+    fn operations_are_called_by_their_names() {
+        let name = |label| OperationName(label).to_string();
+        assert_eq!(name(invocation::INVALID), "invalid operation");
         assert_eq!(
-            OPERATION_NAMES[invocation::x86_64::IRQ_CONTROL_GET_MSI as usize],
+            name(invocation::x86_64::IRQ_CONTROL_GET_MSI),
             "IRQControl_GetMSI"
         );
+        assert_eq!(name(invocation::CNODE_ROTATE), "CNode_Rotate");
         assert_eq!(
-            OPERATION_NAMES[invocation::CNODE_ROTATE as usize],
-            "CNode_Rotate"
+            name(invocation::extension::CNODE_MINT_CALL),
+            "CNode_MintCall"
         );
-        assert_eq!(
-            OPERATION_NAMES[invocation::SCHED_CONTEXT_YIELD_TO as usize],
-            "SchedContext_YieldTo"
-        );
+        assert_eq!(name(999), "operation 999");
     }
 }

@@ -9,8 +9,8 @@ use sandglass_abi::vspace::aarch64::{MAX_IRQ, MAX_IRQ_ZYNQMP};
 
 use super::tree::{long, number, Error, Token, Tree};
 use super::PAGE_SIZE;
+use crate::arch::list::List;
 use crate::arch::Range;
-use crate::list::List;
 
 /// Most nodes inside each other.
 const DEPTH: usize = 16;

@@ -30,10 +30,15 @@ static inline struct message system_call(long number, cptr_t cap, struct message
     return (struct message){.badge = badge, .info = info, .mr = {mr0, mr1, mr2, mr3}};
 }
 
-/* Sets the caller's thread pointer. */
+/* Sets the caller's thread pointer: in other profiles without a system call for it (ABI 09, section 1), by an invocation. */
 static inline void set_thread_pointer(word_t base)
 {
+#ifdef PROFILE_LABELS
+    struct message message = {.info = message_info(TCB_SET_TLS_BASE, 0, 1), .mr = {base}};
+    system_call(SYS_CALL, INIT_TCB, message, 0, 0);
+#else
     system_call(SYS_SET_TLS_BASE, base, (struct message){.info = message_info(0, 0, 0)}, 0, 0);
+#endif
 }
 
 /* Lets the bytes at `code` be executed as they are now: the processor sees to that by itself. */

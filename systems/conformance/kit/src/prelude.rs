@@ -19,6 +19,12 @@ pub use sandglass::thread::ThreadParams;
 pub use sandglass::{boot, ensure, ensure_eq, sys, time, Message, SetupError};
 
 pub use crate::arch::{arch_label, arch_object};
+
+/// The profile that kernel and suite are built for.
+pub use sandglass::abi::profile::THIS as PROFILE;
+
+/// Bits of the guard of the root CNode's capability (ABI 06, section 1.1).
+pub const ROOT_GUARD: u64 = 64 - PROFILE.root_cnode_bits as u64;
 pub use crate::fixture::raw::{
     changed, distinct, entry, fresh, registers, sanitised, Buffer, RawThread,
 };

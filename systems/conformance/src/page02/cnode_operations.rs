@@ -64,7 +64,8 @@ impl Ladder {
 
 fn unknown_labels(f: &mut Fixture) -> TestResult {
     let cnode = f.cnode(1)?;
-    for label in [0, 1, 17, 26, 27, 39, 58, 0xf_ffff_ffff_ffff] {
+    let (before, behind) = (label::CNODE_REVOKE - 1, label::CNODE_ROTATE + 1);
+    for label in [0, 1, before, behind, behind + 1, 39, 58, 0xf_ffff_ffff_ffff] {
         // Before the length is looked at, and with a complete message.
         let unknown = Invocation::new(cnode, label, &[], &[]);
         unknown.expect_error(IllegalOperation, &[])?;
@@ -92,7 +93,7 @@ fn target_operations(f: &mut Fixture) -> TestResult {
         ladder.truncated(&[slot.index(), 0], 0..2)?;
         let whole = |depth: u64| move |i: &mut Invocation| i.words = vec![slot.index(), depth];
         ladder.step(whole(0), RangeError, &[1, 64])?;
-        ladder.step(whole(50), FailedLookup, &[0, 4, 50, 0, 51])?;
+        ladder.step(whole(50), FailedLookup, &[0, 4, 50, 0, ROOT_GUARD])?;
         ladder.step(whole(63), FailedLookup, &[0, 3, 63, 64])?;
         // More words and capabilities than needed are no error.
         let more = [slot.index(), 64, 1, 2, 3, 4, 5];
@@ -132,7 +133,11 @@ fn common_order(f: &mut Fixture, label: u64, complete: &[u64]) -> Result<Ladder,
     ladder.step(|i| i.words[0] = free.index(), FailedLookup, &[1, 1])?;
     let root = boot::CNODE.cptr();
     ladder.step(|i| i.caps[0] = root, RangeError, &[1, 64])?;
-    ladder.step(|i| i.words[3] = 30, FailedLookup, &[1, 4, 30, 0, 51])?;
+    ladder.step(
+        |i| i.words[3] = 30,
+        FailedLookup,
+        &[1, 4, 30, 0, ROOT_GUARD],
+    )?;
     ladder.step(|i| i.words[3] = 64, FailedLookup, &[1, 2, 64])?;
     ensure!(f.is_empty(free)?);
     Ok(ladder)
@@ -258,7 +263,11 @@ fn rotate_order(f: &mut Fixture) -> TestResult {
     ladder.invocation.words[4] = 0;
     ladder.step(|i| i.caps[1] = not_a_cnode, FailedLookup, &[1, 1])?;
     ladder.invocation.caps = vec![not_a_cnode, boot::CNODE.cptr()];
-    ladder.step(|i| i.words[7] = 20, FailedLookup, &[1, 4, 20, 0, 51])?;
+    ladder.step(
+        |i| i.words[7] = 20,
+        FailedLookup,
+        &[1, 4, 20, 0, ROOT_GUARD],
+    )?;
     ladder.step(|i| i.words[7] = 64, FailedLookup, &[1, 1])?;
     ladder.step(|i| i.caps[0] = boot::CNODE.cptr(), RangeError, &[1, 64])?;
     ladder.step(|i| i.words[4] = 63, FailedLookup, &[1, 3, 63, 64])?;

@@ -400,6 +400,6 @@ fn extra_caps(f: &mut Fixture) -> TestResult {
     let stopped = handler.recv(reply).message;
     ensure_eq!(stopped.label(), fault::CAP_FAULT);
     let words: Vec<u64> = (1..stopped.len()).map(|i| stopped.word(i)).collect();
-    ensure_eq!(words, [1 << 40, 0, 4, 64, 0, 51]);
+    ensure_eq!(words, [1 << 40, 0, 4, 64, 0, ROOT_GUARD]);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! 03, section 6.3: the domain capability, of a kernel with one domain.
+//! 03, section 6.3: the domain capability, of a kernel with one domain or several (09, section 5).
 
 use crate::prelude::*;
 
@@ -12,6 +12,10 @@ pub const CHECKS: &[Check] = &[
     check("03/6.3/set-keeps-the-thread-going", set_effect),
     check("03/6.3/by-send-and-in-a-first-phase", without_answer),
 ];
+
+/// How many domains there are, and entries of their schedule.
+const D: u64 = PROFILE.domains;
+const L: u64 = PROFILE.schedule_entries as u64;
 
 /// The duration of the first entry at boot, ticks (04, section 11).
 const MAX_DURATION: u64 = (1 << 56) - 1;
@@ -51,7 +55,7 @@ fn set(f: &mut Fixture) -> TestResult {
         .with_cap_count(0)
         .expect_error(TruncatedMessage, &[])?;
     set.with_cap_count(0).expect_error(TruncatedMessage, &[])?;
-    for domain in [1, 2, 256, 1 << 32, u64::MAX] {
+    for domain in [D, D + 1, 256, 1 << 32, u64::MAX] {
         let beyond = set.with_word(0, domain);
         beyond.expect_error(InvalidArgument, &[0])?;
         // Before the capability.
@@ -71,14 +75,20 @@ fn configure(_: &mut Fixture) -> TestResult {
     truncated(&whole)?;
     truncated(&schedule(1, 0, 0))?;
     // The last entry always is an end marker: of two, one can be set.
-    for index in [1, 2, 99, 1 << 32, u64::MAX] {
-        schedule(index, 0, 1000).expect_error(RangeError, &[0, 0])?;
-        schedule(index, 0, 1 << 56).expect_error(RangeError, &[0, 0])?;
+    for index in [L - 1, L, 100, 1 << 32, u64::MAX] {
+        schedule(index, 0, 1000).expect_error(RangeError, &[0, L - 2])?;
+        schedule(index, 0, 1 << 56).expect_error(RangeError, &[0, L - 2])?;
     }
-    for domain in [1, 2, 256, u64::MAX] {
+    for domain in [D, D + 1, 256, u64::MAX] {
         for duration in [1000, 0, 1 << 56] {
-            schedule(0, domain, duration).expect_error(RangeError, &[0, 0])?;
+            schedule(0, domain, duration).expect_error(RangeError, &[0, D - 1])?;
         }
+    }
+    if D > 1 {
+        schedule(1, D - 1, 0).expect_error(InvalidArgument, &[1])?;
+        schedule(L - 2, D - 1, 1000).expect_ok(&[])?;
+        // Ends are made, too.
+        schedule(L - 2, 0, 0).expect_ok(&[])?;
     }
     for duration in [1 << 56, u64::MAX] {
         schedule(0, 0, duration).expect_error(InvalidArgument, &[2])?;
@@ -94,11 +104,13 @@ fn configure(_: &mut Fixture) -> TestResult {
 fn set_start(_: &mut Fixture) -> TestResult {
     truncated(&start_at(0))?;
     truncated(&start_at(2))?;
-    for index in [2, 3, 100, 1 << 32, u64::MAX] {
-        start_at(index).expect_error(RangeError, &[0, 1])?;
+    for index in [L, L + 1, 100, 1 << 32, u64::MAX] {
+        start_at(index).expect_error(RangeError, &[0, L - 1])?;
     }
-    // The end marker.
-    start_at(1).expect_error(InvalidArgument, &[0])?;
+    // End markers.
+    for index in [1, L - 1] {
+        start_at(index).expect_error(InvalidArgument, &[0])?;
+    }
     start_at(0).expect_ok(&[])
 }
 
@@ -113,15 +125,15 @@ fn set_effect(f: &mut Fixture) -> TestResult {
     Ok(())
 }
 
-/// With one domain there is nothing to see but that nothing is answered.
+/// There is nothing to see but that nothing is answered.
 fn without_answer(f: &mut Fixture) -> TestResult {
     let all = [
         domain_set(f.tcb()?),
         domain_set(f.null::<CPtr>()?),
         schedule(0, 0, MAX_DURATION),
-        schedule(1, 1, 1),
+        schedule(L - 1, 1, 1),
         start_at(0),
-        start_at(1),
+        start_at(L - 1),
     ];
     for invocation in all {
         for call in SENDING {

@@ -101,7 +101,7 @@ fn short_messages(f: &mut Fixture) -> TestResult {
 
 fn invalid_types(f: &mut Fixture) -> TestResult {
     let scene = Scene::new(f)?;
-    for kind in [14, 15, 1 << 8, 1 << 32 | 2, u64::MAX] {
+    for kind in [TYPES.end, 15, 1 << 8, 1 << 32 | 2, u64::MAX] {
         let retype = scene.retype.with_word(word::TYPE, kind);
         retype.expect_error(InvalidArgument, &[0])?;
         // Before the size.
@@ -394,7 +394,7 @@ fn order(f: &mut Fixture) -> TestResult {
     scene
         .slot(0)
         .copy_from(f.slot_of(scene.cnode), Rights::ALL)?;
-    retype(&[(word::TYPE, 14), (word::SIZE, 64)]).expect_error(InvalidArgument, &[0])?;
+    retype(&[(word::TYPE, TYPES.end), (word::SIZE, 64)]).expect_error(InvalidArgument, &[0])?;
     retype(&[
         (word::TYPE, object::CNODE),
         (word::SIZE, 0),

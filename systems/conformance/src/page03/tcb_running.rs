@@ -413,7 +413,7 @@ fn observe(f: &mut Fixture, tcb: Tcb) -> Result<(UserContext, u64, u64, bool, bo
 
 fn other_labels(f: &mut Fixture) -> TestResult {
     let tcb = f.tcb()?;
-    let own: Vec<u64> = (2..=17).collect();
+    let own: Vec<u64> = (2..=label::TCB_SET_FLAGS).collect();
     let any = Invocation::new(tcb, label::INVALID, &[0; 8], &[boot::CNODE.cptr(); 3]);
     refuses_other_labels(&any, &own)
 }

@@ -107,16 +107,17 @@ fn context_size(f: &mut Fixture) -> TestResult {
 }
 
 fn root_cnode(f: &mut Fixture) -> TestResult {
-    ensure_eq!(f.boot.raw().init_thread_cnode_size_bits, 13);
+    const RADIX: u64 = PROFILE.root_cnode_bits as u64;
+    ensure_eq!(f.boot.raw().init_thread_cnode_size_bits, RADIX);
     let slot = f.empty_slot()?;
     let delete =
         |index, depth| Invocation::new(boot::CNODE, label::CNODE_DELETE, &[index, depth], &[]);
     delete(slot.index(), 64).expect_ok(&[])?;
-    delete(slot.index(), 13).expect_error(FailedLookup, &[0, 4, 13, 0, 51])?;
-    delete(0, 51).expect_error(FailedLookup, &[0, 3, 51, 64])?;
-    for bit in [13, 14, 63] {
+    delete(slot.index(), RADIX).expect_error(FailedLookup, &[0, 4, RADIX, 0, ROOT_GUARD])?;
+    delete(0, ROOT_GUARD).expect_error(FailedLookup, &[0, 3, ROOT_GUARD, 64])?;
+    for bit in [RADIX, RADIX + 1, 63] {
         let outside = delete(slot.index() | 1 << bit, 64);
-        outside.expect_error(FailedLookup, &[0, 4, 64, 0, 51])?;
+        outside.expect_error(FailedLookup, &[0, 4, 64, 0, ROOT_GUARD])?;
     }
     Ok(())
 }

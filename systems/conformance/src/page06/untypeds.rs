@@ -148,7 +148,8 @@ fn memory_complete(f: &mut Fixture) -> TestResult {
     // What the root task's objects take: CNode, VSpace, ASID pool, buffer, boot information, its
     // extra pages, paging structures, TCB, context.
     let pages = 4 + paging_structures(f, Image::own()).iter().sum::<u64>();
-    let objects = (1 << 18) + pages * PAGE + extra_region(f) + (1 << 11) + (1 << 7);
+    let objects =
+        (32 << PROFILE.root_cnode_bits) + pages * PAGE + extra_region(f) + (1 << 11) + (1 << 7);
     let mut used: Vec<Range> = initial(f, false).iter().map(range_of).collect();
     used.push(image);
     used.sort_unstable_by_key(|range| range.start);

@@ -293,13 +293,19 @@ pub fn trace(call: trace::Call, cap: u64, info: u64, words: [u64; 2]) -> u64 {
     result
 }
 
-/// Sets the caller's FS base; a non-canonical address is ignored by the kernel.
+/// Sets the caller's FS base, by a system call or the instruction, as the profile has it. A non-canonical address is
+/// ignored by the kernel, and a fault of the instruction.
 ///
 /// # Safety
 /// FS must address a [`ThreadBlock`] whenever the thread uses its IPC buffer or thread-local storage.
 #[inline(always)]
 pub unsafe fn set_thread_pointer(address: u64) {
-    simple(Syscall::SetTLSBase, address);
+    if sandglass_abi::profile::THIS.set_tls_base_call {
+        simple(Syscall::SetTLSBase, address);
+    } else {
+        // SAFETY: the profile's processors have the instruction; what FS addresses is the caller's matter.
+        unsafe { asm!("wrfsbase {}", in(reg) address, options(nostack, preserves_flags)) }
+    }
 }
 
 /// The IPC buffer of the current thread, as its thread block names it.

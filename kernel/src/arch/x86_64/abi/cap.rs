@@ -6,10 +6,12 @@
 //! | --- | --- |
 //! | PDPT, page directory, page table | mapping: ASID in bits 0–11, virtual address above; 0 if not mapped |
 //! | PML4 | ASID; 0 if it has none |
+//! | I/O page table | 0 |
 //! | ASID pool | its number |
 //! | I/O port | first port in bits 0–15, last in bits 16–31 |
 
 use sandglass_abi::object as sizes;
+use sandglass_abi::profile::THIS as PROFILE;
 
 use super::object::ioport::Ports;
 use super::Mapping;
@@ -77,6 +79,8 @@ impl Capability {
 pub fn derive(kind: Kind, cap: Capability) -> Result<Capability, DeriveError> {
     match kind {
         Kind::IoPortControl => Ok(Capability::NULL),
+        // None is ever mapped: there is no IOMMU (09, section 4).
+        Kind::IoPageTable if PROFILE.iommu => Err(DeriveError::NotMapped),
         Kind::Pml4 if cap.root_asid().is_none() => Err(DeriveError::NotMapped),
         Kind::Pdpt | Kind::PageDirectory | Kind::PageTable
             if cap.paging().is_some_and(|table| table.mapping.is_none()) =>
@@ -108,6 +112,7 @@ pub fn same_region(kind: Kind, a: Capability, b: Capability) -> bool {
         Kind::PageTable | Kind::PageDirectory | Kind::Pdpt | Kind::Pml4 | Kind::AsidPool => {
             a.word().same(b.word())
         }
+        Kind::IoPageTable if PROFILE.iommu => a.word().same(b.word()),
         Kind::AsidControl => b.is(kind),
         Kind::IoPortControl => matches!(b.kind(), Kind::IoPortControl | Kind::IoPort),
         Kind::IoPort => b.is(kind) && a.io_ports() == b.io_ports(),
@@ -126,6 +131,7 @@ pub fn object_bits(kind: Kind) -> Option<u32> {
         Kind::PageTable | Kind::PageDirectory | Kind::Pdpt | Kind::Pml4 => {
             Some(sizes::PAGING_STRUCTURE_BITS)
         }
+        Kind::IoPageTable if PROFILE.iommu => Some(sizes::PAGING_STRUCTURE_BITS),
         Kind::AsidPool => Some(sizes::ASID_POOL_BITS),
         _ => None,
     }

@@ -1,7 +1,7 @@
 //! What firmware and loader of a PC tell.
 
+use crate::arch::list::List;
 use crate::arch::Range;
-use crate::list::List;
 
 /// Kind of available memory in a memory map.
 pub const AVAILABLE: u32 = 1;

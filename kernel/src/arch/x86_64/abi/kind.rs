@@ -10,6 +10,8 @@ impl Kind {
     pub const Pml4: Kind = Kind::of_architecture(9);
     pub const AsidControl: Kind = Kind::of_architecture(11);
     pub const AsidPool: Kind = Kind::of_architecture(13);
+    /// With IOMMU support only (09, section 2.3).
+    pub const IoPageTable: Kind = Kind::of_architecture(17);
     pub const IoPort: Kind = Kind::of_architecture(19);
     pub const IoPortControl: Kind = Kind::of_architecture(31);
 }
@@ -39,6 +41,7 @@ pub fn name(kind: Kind) -> &'static str {
         Kind::Pml4 => "Pml4",
         Kind::AsidControl => "AsidControl",
         Kind::AsidPool => "AsidPool",
+        Kind::IoPageTable => "IoPageTable",
         Kind::IoPort => "IoPort",
         Kind::IoPortControl => "IoPortControl",
         _ => "unknown",

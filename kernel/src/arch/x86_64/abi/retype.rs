@@ -2,8 +2,9 @@
 
 use sandglass_abi::object::x86_64 as types;
 use sandglass_abi::object::PAGING_STRUCTURE_BITS;
+use sandglass_abi::profile::THIS as PROFILE;
 
-use super::object::paging::{PageDirectory, PageTable, Pdpt, Pml4};
+use super::object::paging::{IoPageTable, PageDirectory, PageTable, Pdpt, Pml4};
 use super::Devices;
 use crate::mem::objects::region::Region;
 use crate::mem::Tagged;
@@ -19,6 +20,7 @@ pub enum Type {
     LargePage,
     PageTable,
     PageDirectory,
+    IoPageTable,
 }
 
 impl Type {
@@ -31,6 +33,7 @@ impl Type {
             types::LARGE_PAGE => Type::LargePage,
             types::PAGE_TABLE => Type::PageTable,
             types::PAGE_DIRECTORY => Type::PageDirectory,
+            types::IO_PAGE_TABLE if PROFILE.iommu => Type::IoPageTable,
             _ => return None,
         })
     }
@@ -41,7 +44,7 @@ impl Type {
             Type::Page => types::PAGE_BITS,
             Type::LargePage => types::LARGE_PAGE_BITS,
             Type::HugePage => types::HUGE_PAGE_BITS,
-            Type::Pdpt | Type::Pml4 | Type::PageTable | Type::PageDirectory => {
+            Type::Pdpt | Type::Pml4 | Type::PageTable | Type::PageDirectory | Type::IoPageTable => {
                 PAGING_STRUCTURE_BITS
             }
         })
@@ -59,7 +62,9 @@ impl Type {
             Type::Pml4 => root_table(k, region),
             Type::Pdpt => region.into_zeroed::<Pdpt>(),
             Type::PageDirectory => region.into_zeroed::<PageDirectory>(),
-            Type::PageTable => region.into_zeroed::<PageTable>(),
+            Type::IoPageTable if PROFILE.iommu => region.into_zeroed::<IoPageTable>(),
+            // Without support for an IOMMU, no number is the latter's.
+            Type::PageTable | Type::IoPageTable => region.into_zeroed::<PageTable>(),
         }
     }
 }

@@ -12,7 +12,7 @@ use super::handlers::{
 };
 use crate::arch::abi::context::{Context, Register};
 use crate::arch::x86_64::machine::core_data::{CoreData, CORE_DATA};
-use crate::arch::x86_64::machine::cpu::Msr;
+use crate::arch::x86_64::machine::cpu::{self, Msr};
 use crate::arch::x86_64::machine::layout;
 use crate::arch::x86_64::machine::paging::KERNEL_PML4;
 use crate::arch::x86_64::machine::vectors::FIRST_LEGAL;
@@ -172,6 +172,13 @@ global_asm!(
     "pop qword ptr [rax + {rflags}]",
     "pop qword ptr [rax + {rsp}]",
     "mov qword ptr [rax + {return_by_sysret}], 0",
+    ".if {user_bases}",
+    "rdfsbase rcx",
+    "mov [rax + {shown_fs_base}], rcx",
+    "mov [rax + {fs_base}], rcx",
+    "rdgsbase rcx",
+    "mov [rax + {gs_base}], rcx",
+    ".endif",
     "lea rsp, [rip + {stack} + \\core * {stack_size} + {stack_start}]",
     ".if {cores} > 1",
     "mov edx, \\core",
@@ -228,6 +235,13 @@ global_asm!(
     "push rdi",
     "sub qword ptr [rsp + {fault_ip}], 2",
     "mov qword ptr [rsp + {return_by_sysret}], 1",
+    ".if {user_bases}",
+    "rdfsbase rcx",
+    "mov [rsp + {shown_fs_base}], rcx",
+    "mov [rsp + {fs_base}], rcx",
+    "rdgsbase rcx",
+    "mov [rsp + {gs_base}], rcx",
+    ".endif",
     "lea rsp, [rip + {stack} + \\core * {stack_size} + {stack_start}]",
     ".if {cores} > 1",
     "mov edi, \\core",
@@ -237,12 +251,19 @@ global_asm!(
 
     // To the thread whose context is in RDI. The FS base is loaded each time, and the GS base
     // unless it is and was 0: users cannot set them, but loading a selector makes them 0, and the
-    // next thread must not inherit that.
+    // next thread must not inherit that. Where users have instructions for both, entries store them, and
+    // exits load them, always.
     ".balign 16",
     ".global sandglass_exit_\\core",
     ".type sandglass_exit_\\core, @function",
     "sandglass_exit_\\core:",
     "mov [rip + {core} + \\core * {core_size}], rdi",
+    ".if {user_bases}",
+    "mov rax, [rdi + {fs_base}]",
+    "wrfsbase rax",
+    "mov rax, [rdi + {gs_base}]",
+    "wrgsbase rax",
+    ".else",
     "mov ecx, {msr_fs_base}",
     "mov eax, [rdi + {fs_base}]",
     "mov edx, [rdi + {fs_base} + 4]",
@@ -251,6 +272,7 @@ global_asm!(
     "or rax, [rip + {core} + \\core * {core_size} + {core_gs_base}]",
     "jnz load_gs_base_\\core",
     "gs_base_loaded_\\core:",
+    ".endif",
     "cmp dword ptr [rdi + {return_by_sysret}], 0",
     "je exit_by_iret_\\core",
     "mov rsp, rdi",
@@ -301,6 +323,7 @@ global_asm!(
     "pop rdi",
     "iretq",
 
+    ".if !{user_bases}",
     "load_gs_base_\\core:",
     "mov ecx, {msr_gs_base}",
     "mov eax, [rdi + {gs_base}]",
@@ -309,6 +332,7 @@ global_asm!(
     "mov [rip + {core} + \\core * {core_size} + {core_gs_base} + 4], edx",
     "wrmsr",
     "jmp gs_base_loaded_\\core",
+    ".endif",
     ".size sandglass_exit_\\core, . - sandglass_exit_\\core",
     // As long for each core.
     ".if {cores} > 1",
@@ -362,6 +386,8 @@ global_asm!(
     rsp = const at(Register::Rsp),
     rcx = const at(Register::Rcx),
     r11 = const at(Register::R11),
+    user_bases = const cpu::USERS_SET_BASES as u32,
+    shown_fs_base = const at(Register::FsBase),
     fs_base = const at(Register::LoadedFsBase),
     gs_base = const at(Register::GsBase),
     return_by_sysret = const at(Register::ReturnBySysret),

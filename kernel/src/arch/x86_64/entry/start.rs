@@ -68,6 +68,9 @@ pub extern "C" fn start(paddr: u64, magic: u32) -> ! {
 
 /// Everything about the machine. Its interrupt controllers and its clock work afterwards.
 fn find(machine: &Machine, magic: u32, paddr: u64) -> Result<MachineInfo, Refusal> {
+    if let Some(what) = cpu::missing() {
+        return Err(Refusal::Machine(what));
+    }
     let info = Loader::at(&Window, magic, paddr).ok_or(Refusal::Machine(
         "the kernel was entered neither by PVH (QEMU: -kernel) nor by Multiboot2",
     ))?;

@@ -2,8 +2,8 @@
 
 use crate::arch::abi::boot::FirmwareInfo;
 use crate::arch::hosted::Machine;
+use crate::arch::list::List;
 use crate::arch::Range;
-use crate::list::List;
 
 /// End of what is handed out as device memory.
 pub const DEVICE_TOP: u64 = 1 << 47;

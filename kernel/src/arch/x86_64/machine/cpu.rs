@@ -4,6 +4,8 @@
 use core::arch::asm;
 use core::arch::x86_64::{__cpuid, _rdtsc, CpuidResult};
 
+use sandglass_abi::profile::{Fpu, SegmentBases, THIS as PROFILE};
+
 /// A model-specific register.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
@@ -38,6 +40,8 @@ const CR0: u64 = CR0_PE | CR0_MP | CR0_TS | CR0_ET | CR0_NE | CR0_WP | CR0_PG;
 const CR4_PAE: u64 = 1 << 5;
 const CR4_OSFXSR: u64 = 1 << 9;
 const CR4_UMIP: u64 = 1 << 11;
+const CR4_FSGSBASE: u64 = 1 << 16;
+const CR4_OSXSAVE: u64 = 1 << 18;
 const CR4_SMEP: u64 = 1 << 20;
 const CR4_SMAP: u64 = 1 << 21;
 
@@ -45,6 +49,21 @@ const EFER_SYSCALL: u64 = 1 << 0;
 const EFER_LONG_MODE_ENABLED: u64 = 1 << 8;
 const EFER_LONG_MODE_ACTIVE: u64 = 1 << 10;
 const EFER_NO_EXECUTE: u64 = 1 << 11;
+
+/// Whether user code has instructions that read and write the FS and GS bases (09, section 2.5).
+pub const USERS_SET_BASES: bool = matches!(PROFILE.segment_bases, SegmentBases::Instructions);
+
+/// The components of the processor's state that user code has and the kernel switches, as XCR0 names them; `None` where
+/// user code has no XSAVE. What FXSAVE stores is all that there is of x87 and SSE.
+const XSAVE_FEATURES: Option<u64> = match PROFILE.fpu {
+    Fpu::Fxsave => None,
+    Fpu::Xsave { features, .. } => {
+        assert!(features == XCR0_X87 | XCR0_SSE, "FXSAVE stores these two");
+        Some(features)
+    }
+};
+const XCR0_X87: u64 = 1 << 0;
+const XCR0_SSE: u64 = 1 << 1;
 
 /// Bit of a page fault's code: an instruction was fetched.
 const FAULT_FETCH: u32 = 1 << 4;
@@ -58,6 +77,8 @@ const CPUID_TOPOLOGY: u32 = 0xb;
 const CPUID_TSC: u32 = 0x15;
 const CPUID_EXTENDED_FEATURES: u32 = 0x8000_0001;
 const ECX_TSC_DEADLINE: u32 = 1 << 24;
+const ECX_XSAVE: u32 = 1 << 26;
+const EBX_FSGSBASE: u32 = 1 << 0;
 const EBX_SMEP: u32 = 1 << 7;
 const EBX_SMAP: u32 = 1 << 20;
 const ECX_UMIP: u32 = 1 << 2;
@@ -140,18 +161,46 @@ pub fn has_no_execute() -> bool {
     cpuid(CPUID_EXTENDED_FEATURES).is_some_and(|leaf| leaf.edx & EDX_NO_EXECUTE != 0)
 }
 
+/// Whether user code can have instructions for the FS and GS bases.
+fn has_fsgsbase() -> bool {
+    cpuid(CPUID_STRUCTURED_FEATURES).is_some_and(|leaf| leaf.ebx & EBX_FSGSBASE != 0)
+}
+
+/// Whether user code can have XSAVE.
+fn has_xsave() -> bool {
+    cpuid(CPUID_FEATURES).is_some_and(|leaf| leaf.ecx & ECX_XSAVE != 0)
+}
+
+/// What this processor lacks of what the profile wants, for a message (09, section 2.5).
+pub fn missing() -> Option<&'static str> {
+    if USERS_SET_BASES && !has_fsgsbase() {
+        Some("the processor has no FSGSBASE, which the kernel's profile wants (QEMU: -cpu MODEL,+fsgsbase)")
+    } else if XSAVE_FEATURES.is_some() && !has_xsave() {
+        Some("the processor has no XSAVE, which the kernel's profile wants (QEMU: -cpu MODEL,+xsave)")
+    } else {
+        None
+    }
+}
+
 /// The value of EFER: long mode, SYSCALL, and pages without execution where the processor has them.
 pub fn efer() -> u64 {
     let no_execute = if has_no_execute() { EFER_NO_EXECUTE } else { 0 };
     EFER_SYSCALL | EFER_LONG_MODE_ENABLED | EFER_LONG_MODE_ACTIVE | no_execute
 }
 
-/// The kernel's value of CR4: PAE and SSE; and, where the processor has them, no execution of user pages and no
+/// The kernel's value of CR4: PAE and SSE; what the profile adds for users; and, where the processor has them, no execution of user pages and no
 /// access to them by the kernel, which reaches user memory through its own mappings, and no
 /// instructions that tell users where descriptor tables are.
 fn kernel_cr4() -> u64 {
     let features = cpuid(CPUID_STRUCTURED_FEATURES);
     let (ebx, ecx) = features.map_or((0, 0), |leaf| (leaf.ebx, leaf.ecx));
+    let mut always = CR4_PAE | CR4_OSFXSR;
+    if USERS_SET_BASES && has_fsgsbase() {
+        always |= CR4_FSGSBASE;
+    }
+    if XSAVE_FEATURES.is_some() && has_xsave() {
+        always |= CR4_OSXSAVE;
+    }
     [
         (ebx & EBX_SMEP, CR4_SMEP),
         (ebx & EBX_SMAP, CR4_SMAP),
@@ -159,7 +208,7 @@ fn kernel_cr4() -> u64 {
     ]
     .iter()
     .filter(|&&(present, _)| present != 0)
-    .fold(CR4_PAE | CR4_OSFXSR, |cr4, &(_, bit)| cr4 | bit)
+    .fold(always, |cr4, &(_, bit)| cr4 | bit)
 }
 
 /// Frequency of the time-stamp counter in Hz, if the processor says it.
@@ -309,15 +358,19 @@ pub fn stop() -> ! {
 }
 
 /// Brings the processor's registers into the kernel's state, whatever firmware and loader left in
-/// them: supervisor writes respect read-only pages, no global pages, no FSGSBASE, no RDPMC, SSE
-/// exceptions as #UD, no SYSENTER, no breakpoints. `docs/src/reference/machine-state.md` has all.
+/// them: supervisor writes respect read-only pages, no global pages, FSGSBASE and XSAVE as the profile has
+/// them, no RDPMC, SSE exceptions as #UD, no SYSENTER, no breakpoints. `docs/src/reference/machine-state.md` has all.
 pub fn init() {
     // SAFETY: long mode stays on, paging with it; what changes concerns user code, caching, and
-    // kernel accesses that do not happen. All these registers come with long mode, but for the
-    // one that is asked for.
+    // kernel accesses that do not happen. All these registers come with long mode, but for those
+    // that are asked for.
     unsafe {
         set_cr0(CR0);
         set_cr4(kernel_cr4());
+        if let Some(features) = XSAVE_FEATURES.filter(|_| has_xsave()) {
+            asm!("xsetbv", in("ecx") 0, in("eax") features as u32, in("edx") 0,
+                 options(nomem, nostack, preserves_flags));
+        }
         write_msr(Msr::Efer, efer());
         write_msr(
             Msr::Pat,

@@ -9,8 +9,8 @@ use sandglass_screen::{Mode, Pixels, Screen};
 use super::layout::{WINDOW_BASE, WINDOW_SIZE};
 use crate::arch::abi::firmware::AVAILABLE;
 use crate::arch::abi::firmware::{Framebuffer, MemoryMapEntry, MAX_MEMORY_MAP};
+use crate::arch::list::List;
 use crate::arch::Range;
-use crate::list::List;
 
 /// Kind of a framebuffer whose pixels are colours (Multiboot2 specification, section 3.6.12).
 const COLOURS: u8 = 1;

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use sandglass::abi::cap_identify::x86_64 as kind;
 use sandglass::abi::error::ErrorNumber;
+use sandglass::abi::profile::{SegmentBases, THIS as PROFILE};
 use sandglass::cap::{
     CPtr, Capability, FrameSize, IoApicPin, IoPort, IrqControl, IrqHandler, ObjectType, Slot,
 };
@@ -28,15 +29,17 @@ pub use sandglass::abi::vspace::x86_64::{ASIDS_PER_POOL, ASID_POOLS};
 /// (ABI 01, section 4.1).
 pub const LEFT_BY_CALLS: &[usize] = &[order::RSP, order::RCX, order::R11];
 /// Whether there is the system call SetTLSBase (ABI 01, section 1).
-pub const HAS_SET_TLS_BASE: bool = true;
+pub const HAS_SET_TLS_BASE: bool = PROFILE.set_tls_base_call;
 /// The highest label of an invocation (ABI 03, section 2), and the first number that is no type of an object (ABI 02, section 1).
 pub const LAST_LABEL: u64 = arch_label::IRQ_CONTROL_GET_MSI;
-pub const FIRST_INVALID_TYPE: u64 = 14;
+pub const FIRST_INVALID_TYPE: u64 = if PROFILE.iommu { 15 } else { 14 };
 /// Whether timers fire a little before a budget ends, so that a rest of it is left (ABI 04, section 1), or at its end, so that
 /// a little of the next is used.
 pub const TIMER_IS_EARLY: bool = true;
-/// Levels of an IOMMU's tables, as boot information tells them without one (ABI 06, section 2).
-pub const IO_PAGE_TABLE_LEVELS: u64 = u64::MAX;
+/// Levels of an IOMMU's tables, as boot information tells them without one (ABI 06, section 2; ABI 09, section 2.4).
+pub const IO_PAGE_TABLE_LEVELS: u64 = if PROFILE.iommu { 0 } else { u64::MAX };
+/// Whether user code has instructions for the FS and GS bases (ABI 09, section 2.5).
+pub const USERS_SET_BASES: bool = matches!(PROFILE.segment_bases, SegmentBases::Instructions);
 /// Number of the user exception of a use of the FPU without it (ABI 07, section 4), without what differs by instruction.
 pub const FPU_UNAVAILABLE: u64 = 7;
 /// The number of a user exception without what differs by instruction.

@@ -7,6 +7,7 @@ mod cache;
 pub mod frame;
 pub mod irq;
 pub mod paging;
+pub mod profile;
 mod vspace;
 
 use crate::arch::abi::object::paging::VSpace;

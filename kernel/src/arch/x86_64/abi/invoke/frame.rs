@@ -1,7 +1,9 @@
 //! Frames of user memory, and their mapping (03, section 8.3).
 
 use sandglass_abi::invocation::x86_64 as label;
+use sandglass_abi::profile::THIS as PROFILE;
 
+use super::iommu;
 use crate::arch::abi::object::paging::Pml4;
 use crate::arch::abi::object::table::{Child, Table};
 use crate::arch::abi::pte::{Access, Level};
@@ -34,6 +36,7 @@ fn invoke_other(k: &Kernel, call: &Invocation) -> Result<Outcome, Stop> {
             call.slot.at(k).set_cap(k, call.cap.with_mapping(None));
             Ok(Outcome::Done)
         }
+        label::PAGE_MAP_IO if PROFILE.iommu => Err(iommu::map_frame(call).into()),
         label::PAGE_GET_ADDRESS => Ok(Outcome::Value(frame.start().get())),
         _ => Err(Error::IllegalOperation.into()),
     }

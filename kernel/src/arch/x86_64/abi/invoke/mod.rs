@@ -4,9 +4,13 @@
 
 pub mod asid;
 pub mod frame;
+pub mod iommu;
 pub mod ioport;
 pub mod irq;
 pub mod paging;
+pub mod profile;
+
+use sandglass_abi::profile::THIS as PROFILE;
 
 use crate::arch::abi::object::paging::Pml4;
 use crate::arch::abi::space;
@@ -26,6 +30,7 @@ pub fn invoke(k: &mut Kernel, call: &Invocation, kind: Kind) -> Result<Outcome, 
         Kind::Pdpt | Kind::PageDirectory | Kind::PageTable => paging::invoke(k, call, kind),
         // A root table has no invocations (03, section 8.1).
         Kind::Pml4 => Err(Error::IllegalOperation),
+        Kind::IoPageTable if PROFILE.iommu => iommu::invoke(call),
         Kind::AsidControl => asid::invoke_control(k, call),
         Kind::AsidPool => asid::invoke_pool(k, call),
         Kind::IoPortControl => ioport::invoke_control(k, call),

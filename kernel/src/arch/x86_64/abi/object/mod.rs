@@ -5,9 +5,11 @@ pub mod ioport;
 pub mod paging;
 pub mod table;
 
+use core::cell::Cell;
+
 use self::asid::{AsidPool, AsidTable};
 use self::ioport::PortTable;
-use self::paging::{PageDirectory, PageTable, Pdpt, Pml4};
+use self::paging::{IoPageTable, PageDirectory, PageTable, Pdpt, Pml4};
 use crate::mem::{FixedSize, Kind, Object, Zeroed};
 
 macro_rules! objects {
@@ -29,7 +31,7 @@ macro_rules! objects {
     };
 }
 
-objects!(PageTable, PageDirectory, Pdpt, Pml4, AsidPool);
+objects!(PageTable, PageDirectory, Pdpt, Pml4, IoPageTable, AsidPool);
 
 /// How far a preempted invocation of these has come: none is preempted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,6 +41,8 @@ pub enum Progress {}
 pub struct State {
     pub asids: AsidTable,
     pub ports: PortTable,
+    /// Whether the debug kernel has said that somebody was built for another profile.
+    pub(in crate::arch) told: Cell<bool>,
 }
 
 impl State {
@@ -46,6 +50,7 @@ impl State {
         State {
             asids: AsidTable::new(),
             ports: PortTable::new(),
+            told: Cell::new(false),
         }
     }
 }

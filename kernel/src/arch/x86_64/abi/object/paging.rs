@@ -28,4 +28,6 @@ tables! {
     PageDirectory;
     /// A table of 4 KiB pages.
     PageTable;
+    /// A table of an IOMMU. There is none, so it stays empty (09, section 4).
+    IoPageTable;
 }

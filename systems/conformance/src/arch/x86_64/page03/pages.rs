@@ -31,6 +31,8 @@ fn other_labels(f: &mut Fixture) -> TestResult {
     let own = [
         arch_label::PAGE_MAP,
         arch_label::PAGE_UNMAP,
+        // A number that no message has, where the profile has none.
+        arch_label::PAGE_MAP_IO,
         arch_label::PAGE_GET_ADDRESS,
     ];
     for (_, map) in scenes(f)? {

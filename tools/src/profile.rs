@@ -1,0 +1,343 @@
+//! Profiles of the ABI: which there are, what each has, and the kernel of one.
+//!
+//! The data is the ABI's (`abi/src/profile.rs`). Here it is shown, and made options of a build: a kernel and a program are
+//! built for a profile by the feature of its name.
+
+use std::fs;
+use std::process::ExitCode;
+
+use anyhow::{bail, ensure, Context, Result};
+use clap::Args;
+use sandglass_abi::profile::{Fpu, Nodes, Printing, Profile, SegmentBases, ALL, BASE};
+
+use crate::arch::Arch;
+use crate::cores::{Cores, MOST_CORES};
+use crate::kernel::{KernelOptions, Variant};
+use crate::workspace;
+
+/// The processor on which the stock boards of Microkit run (ABI 09, section 2.5).
+const STOCK_CPU: &str = "qemu64,+fsgsbase,+pdpe1gb,+xsaveopt,+xsave";
+
+/// Where the table goes, in the repository, and between which lines.
+const PAGE: &str = "docs/src/reference/profiles.md";
+const BEGIN: &str = "<!-- profiles: begin -->\n";
+const END: &str = "<!-- profiles: end -->\n";
+
+/// Arguments of `sandglass profiles`.
+#[derive(Args)]
+pub struct ProfilesArgs {
+    /// Write the table of profiles into the book
+    #[arg(long)]
+    page: bool,
+}
+
+/// The choice of a profile, for several commands.
+#[derive(Args, Clone, Debug)]
+pub struct ProfileArgs {
+    /// Profile of the ABI, as `sandglass profiles` lists them
+    #[arg(long = "profile", value_name = "NAME", default_value = BASE.name, value_parser = named)]
+    pub profile: &'static Profile,
+}
+
+/// Reads the argument of `--profile`.
+///
+/// # Errors
+/// There is no profile of this name.
+pub fn named(name: &str) -> Result<&'static Profile, String> {
+    Profile::named(name).ok_or_else(|| {
+        let names: Vec<&str> = ALL.iter().map(|profile| profile.name).collect();
+        format!("the profiles are {}", names.join(", "))
+    })
+}
+
+/// The feature by which a kernel or a program is built for `profile`.
+pub fn feature(profile: &Profile) -> Option<&'static str> {
+    (*profile != BASE).then_some(profile.name)
+}
+
+/// The kernel of `profile` on these cores; of which variant, the profile says, or else `asked`, or else `usual`.
+///
+/// # Errors
+/// The profile is another architecture's, or has something else than what is asked for, or something that this kernel does
+/// not do.
+pub fn kernel(
+    profile: &'static Profile,
+    arch: Arch,
+    asked: Option<Variant>,
+    usual: Variant,
+    cores: Cores,
+) -> Result<KernelOptions> {
+    let name = profile.name;
+    ensure!(
+        arch == Arch::X86_64 || profile.on_aarch64,
+        "the profile `{name}` is for x86_64: on {} there is `{}`",
+        arch.name(),
+        BASE.name
+    );
+    let variant = match (asked, profile.printing) {
+        (Some(asked), _) => asked,
+        (None, Printing::Either) => usual,
+        (None, Printing::On) => Variant::Debug,
+        (None, Printing::Off) => Variant::Release,
+    };
+    ensure!(
+        allows(profile, variant),
+        "the profile `{name}` has printing {}: `--kernel {}` is another profile",
+        show_printing(profile.printing),
+        variant.name()
+    );
+    match (profile.nodes, cores) {
+        (Nodes::OneOr(_), _) | (Nodes::One, Cores::Single) => {}
+        (Nodes::One, Cores::Smp(_)) => bail!(
+            "the profile `{name}` is for one core: leave out `--cores` and `--smp`, or choose another"
+        ),
+        (Nodes::Several(nodes), _) => bail!(
+            "the profile `{name}` is for {nodes} cores, and this kernel runs on {MOST_CORES}: it cannot be built yet"
+        ),
+    }
+    Ok(KernelOptions::on(variant, cores)
+        .for_arch(arch)
+        .of_profile(profile))
+}
+
+/// Whether `profile` has a kernel of this variant.
+pub fn allows(profile: &Profile, variant: Variant) -> bool {
+    match profile.printing {
+        Printing::Either => true,
+        Printing::On => variant == Variant::Debug,
+        Printing::Off => variant == Variant::Release,
+    }
+}
+
+/// The processor for a kernel of `profile`, as QEMU's `-cpu` names it; `None` for the usual one.
+pub fn cpu(profile: &Profile) -> Option<&'static str> {
+    (profile.segment_bases == SegmentBases::Instructions).then_some(STOCK_CPU)
+}
+
+/// What of a profile this kernel does not do, in words; whoever asks for it gets an error.
+pub fn missing(profile: &Profile) -> Vec<String> {
+    let mut missing = Vec::new();
+    if profile.hardware_debug {
+        missing.push(
+            "the hardware-debug API: its four invocations are answered with IllegalOperation, and exceptions 1 and 3 are \
+             user exceptions"
+                .to_owned(),
+        );
+    }
+    if let Nodes::Several(nodes) = profile.nodes {
+        missing.push(format!("{nodes} cores: this kernel runs on {MOST_CORES}"));
+    }
+    missing
+}
+
+fn show_printing(printing: Printing) -> String {
+    match printing {
+        Printing::Either => "on or off",
+        Printing::On => "on",
+        Printing::Off => "off",
+    }
+    .to_owned()
+}
+
+fn show_nodes(nodes: Nodes) -> String {
+    match nodes {
+        Nodes::OneOr(several) => format!("1 or {several}"),
+        Nodes::One => "1".to_owned(),
+        Nodes::Several(several) => several.to_string(),
+    }
+}
+
+fn show_bases(bases: SegmentBases) -> String {
+    match bases {
+        SegmentBases::Kernel => "by the kernel",
+        SegmentBases::Instructions => "by instructions",
+    }
+    .to_owned()
+}
+
+fn show_fpu(fpu: Fpu) -> String {
+    match fpu {
+        Fpu::Fxsave => "FXSAVE, 512 bytes".to_owned(),
+        Fpu::Xsave { bytes, features } => format!("XSAVE, {bytes} bytes, features {features}"),
+    }
+}
+
+fn show_switch(on: bool) -> String {
+    if on { "on" } else { "off" }.to_owned()
+}
+
+/// An option of profiles: what it is called, and what a profile has.
+type Row = (&'static str, fn(&Profile) -> String);
+
+/// Every option.
+const ROWS: [Row; 11] = [
+    ("debug system calls, printing", |p| {
+        show_printing(p.printing)
+    }),
+    ("hardware-debug API", |p| show_switch(p.hardware_debug)),
+    ("IOMMU support", |p| show_switch(p.iommu)),
+    ("root CNode", |p| format!("2^{}", p.root_cnode_bits)),
+    ("domains", |p| p.domains.to_string()),
+    ("entries of the domain schedule", |p| {
+        p.schedule_entries.to_string()
+    }),
+    ("cores", |p| show_nodes(p.nodes)),
+    ("FS and GS base", |p| show_bases(p.segment_bases)),
+    ("system call SetTLSBase", |p| {
+        show_switch(p.set_tls_base_call)
+    }),
+    ("FPU", |p| show_fpu(p.fpu)),
+    ("architectures", |p| {
+        if p.on_aarch64 {
+            "x86_64, aarch64"
+        } else {
+            "x86_64"
+        }
+        .to_owned()
+    }),
+];
+
+/// All profiles, every option of each beside the base profile's: what differs is marked.
+fn listing() -> String {
+    let mut text = String::new();
+    for profile in &ALL {
+        text.push_str(&format!("{}: {}\n", profile.name, profile.about));
+        for (option, show) in ROWS {
+            let (own, base) = (show(profile), show(&BASE));
+            let beside = match own == base {
+                true => String::new(),
+                false => format!("  (base: {base})"),
+            };
+            text.push_str(&format!("    {option:<32} {own}{beside}\n"));
+        }
+        for what in missing(profile) {
+            text.push_str(&format!("    not there yet: {what}\n"));
+        }
+    }
+    text
+}
+
+/// All profiles side by side, as the table of the book.
+fn table() -> String {
+    let names = ALL.iter().map(|profile| format!("`{}`", profile.name));
+    let head: Vec<String> = std::iter::once(String::new()).chain(names).collect();
+    let rows = ROWS.iter().map(|(option, show)| {
+        let cells = ALL.iter().map(show);
+        std::iter::once((*option).to_owned()).chain(cells).collect()
+    });
+    let rule = vec!["---".to_owned(); head.len()];
+    let lines = [head, rule].into_iter().chain(rows);
+    lines
+        .map(|cells: Vec<String>| format!("| {} |\n", cells.join(" | ")))
+        .collect()
+}
+
+/// The page with the table in it, in place of the one that it has.
+///
+/// # Errors
+/// It has no place for it.
+fn with_table(page: &str) -> Result<String> {
+    let parts = page.split_once(BEGIN).and_then(|(before, rest)| {
+        let (_, after) = rest.split_once(END)?;
+        Some((before, after))
+    });
+    let Some((before, after)) = parts else {
+        bail!("{PAGE} has no place for the table: the lines\n{BEGIN}{END}");
+    };
+    Ok(format!("{before}{BEGIN}{}{END}{after}", table()))
+}
+
+/// `sandglass profiles`: lists them, or writes the table into the book.
+pub fn run(args: &ProfilesArgs) -> Result<ExitCode> {
+    if args.page {
+        let path = workspace::root().join(PAGE);
+        let page =
+            fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        fs::write(&path, with_table(&page)?)
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        println!("{}", path.display());
+    } else {
+        print!("{}", listing());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sandglass_abi::profile::{MICROKIT_DEBUG, MICROKIT_RELEASE, MICROKIT_SMP_RELEASE};
+
+    /// Why there is no such kernel.
+    fn refused(profile: &'static Profile, asked: Option<Variant>, cores: Cores) -> String {
+        let kernel = kernel(profile, Arch::X86_64, asked, Variant::Debug, cores);
+        format!("{:#}", kernel.unwrap_err())
+    }
+
+    #[test]
+    fn what_is_asked_for_must_be_the_profiles() {
+        let release = |asked| {
+            let usual = Variant::Debug;
+            kernel(&MICROKIT_RELEASE, Arch::X86_64, asked, usual, Cores::Single)
+        };
+        assert_eq!(release(None).unwrap().variant, Variant::Release);
+        assert!(release(Some(Variant::Release)).is_ok());
+        let debug = refused(&MICROKIT_RELEASE, Some(Variant::Debug), Cores::Single);
+        assert!(debug.contains("printing off"), "{debug}");
+        let release = refused(&MICROKIT_DEBUG, Some(Variant::Release), Cores::Single);
+        assert!(release.contains("printing on"), "{release}");
+        let smp = refused(&MICROKIT_RELEASE, None, Cores::Smp(2));
+        assert!(smp.contains("for one core"), "{smp}");
+        let nodes = refused(&MICROKIT_SMP_RELEASE, None, Cores::Smp(4));
+        assert!(nodes.contains("for 16 cores"), "{nodes}");
+        let arm = kernel(
+            &MICROKIT_RELEASE,
+            Arch::Aarch64,
+            None,
+            Variant::Debug,
+            Cores::Single,
+        );
+        assert!(format!("{:#}", arm.unwrap_err()).contains("is for x86_64"));
+    }
+
+    #[test]
+    fn the_base_profile_is_the_kernel_as_it_is_without() {
+        for variant in Variant::ALL {
+            let base = kernel(
+                &BASE,
+                Arch::Aarch64,
+                Some(variant),
+                Variant::Debug,
+                Cores::Smp(4),
+            );
+            let usual = KernelOptions::on(variant, Cores::Smp(4)).for_arch(Arch::Aarch64);
+            assert_eq!(base.unwrap(), usual);
+        }
+    }
+
+    #[test]
+    fn every_option_is_listed_beside_base() {
+        let text = listing();
+        for profile in &ALL {
+            assert!(text.contains(&format!("{}: ", profile.name)), "{text}");
+        }
+        assert_eq!(text.matches("root CNode ").count(), ALL.len());
+        assert!(text.contains("2^17  (base: 2^13)"), "{text}");
+        assert!(text.contains("XSAVE, 576 bytes, features 3  (base: FXSAVE, 512 bytes)"));
+    }
+
+    #[test]
+    fn the_page_is_current() {
+        let page = fs::read_to_string(workspace::root().join(PAGE)).unwrap();
+        assert_eq!(
+            page,
+            with_table(&page).unwrap(),
+            "`./sandglass profiles --page` writes it anew"
+        );
+    }
+
+    #[test]
+    fn a_wrong_name_is_answered_by_the_right_ones() {
+        let message = named("microkit").unwrap_err();
+        assert!(message.contains("base, microkit-debug"), "{message}");
+    }
+}
