@@ -242,43 +242,41 @@ impl<'f> Program<'f> {
 /// is right.
 type Expectation = (u64, u64, &'static [u64], &'static str, &'static str);
 
-/// What says that a file is an executable for this machine at all.
-const IDENTITY: [Expectation; 5] = [
-    (
-        0,
-        4,
-        &[MAGIC],
-        "first bytes are",
-        "those of an ELF file are 0x464c457f",
-    ),
-    (
-        4,
-        1,
-        &[CLASS_64],
-        "ELF class is",
-        "that of a 64-bit file is 0x2",
-    ),
-    (
-        5,
-        1,
-        &[LITTLE_ENDIAN],
-        "ELF data encoding is",
-        "little-endian is 0x1",
-    ),
-    (18, 2, &[ELF_MACHINE], "ELF machine is", ELF_MACHINE_IS),
-    (
-        16,
-        2,
-        &[EXECUTABLE, SHARED],
-        "ELF type is",
-        "an executable is 0x2 (or 0x3)",
-    ),
-];
-
-/// Checks that `file` is what [`IDENTITY`] says.
+/// Checks what says that `file` is an executable for this machine at all.
 fn check_identity(file: &[u8]) -> Result<(), Refusal> {
-    for (offset, size, allowed, what, right) in &IDENTITY {
-        match number(file, *offset, *size) {
+    let expected: [Expectation; 5] = [
+        (
+            0,
+            4,
+            &[MAGIC],
+            "first bytes are",
+            "those of an ELF file are 0x464c457f",
+        ),
+        (
+            4,
+            1,
+            &[CLASS_64],
+            "ELF class is",
+            "that of a 64-bit file is 0x2",
+        ),
+        (
+            5,
+            1,
+            &[LITTLE_ENDIAN],
+            "ELF data encoding is",
+            "little-endian is 0x1",
+        ),
+        (18, 2, &[ELF_MACHINE], "ELF machine is", ELF_MACHINE_IS),
+        (
+            16,
+            2,
+            &[EXECUTABLE, SHARED],
+            "ELF type is",
+            "an executable is 0x2 (or 0x3)",
+        ),
+    ];
+    for (offset, size, allowed, what, right) in expected {
+        match number(file, offset, size) {
             Some(found) if allowed.contains(&found) => {}
             Some(found) => return Err(refusal(what, found, right)),
             None => return Err(truncated(file)),

@@ -113,10 +113,6 @@ impl Links {
     fn branch(&self, side: usize) -> &Cell<Branch> {
         &self.branches[side & 1]
     }
-
-    fn has_node(&self) -> bool {
-        self.bit.get() != UNUSED
-    }
 }
 
 /// A queue of threads. Its word for the first one has a flag of its own, and one for its owner's state, such as that of
@@ -324,7 +320,7 @@ impl Queue {
     #[inline(never)]
     fn move_node(&self, k: &Kernel, from: Ref<Tcb>, to: Ref<Tcb>) {
         let (old, new) = (from.at(k).links(), to.at(k).links());
-        if !old.has_node() {
+        if old.bit.get() == UNUSED {
             return;
         }
         new.bit.set(old.bit.replace(UNUSED));

@@ -1,6 +1,6 @@
 //! A look into [`Queue`] and [`Links`].
 
-use super::{Branch, Key, Links, EQUAL, RIGHT};
+use super::{Branch, Key, Links, EQUAL, RIGHT, UNUSED};
 use crate::inspect::{AboveView, BranchView, LinksView, NodeView, QueueView};
 use crate::mem::{Packed, Ref};
 use crate::object::{Queue, Tcb};
@@ -34,7 +34,7 @@ impl Links {
             first_equal: self.first_equal.get(),
             last_equal: above_leaf.get().filter(|_| above_leaf.flags() & EQUAL != 0),
             leaf: (above_leaf.flags() & EQUAL == 0).then(|| above(above_leaf)),
-            node: self.has_node().then(|| NodeView {
+            node: (self.bit.get() != UNUSED).then(|| NodeView {
                 bit: self.bit.get().ilog2(),
                 above: above(self.above_node.get()),
                 branches: self.branches.each_ref().map(|cell| branch(cell.get())),

@@ -34,7 +34,7 @@ use crate::event::{self, Next, Trap};
 const STACK_SIZE: usize = if cfg!(feature = "debug") {
     0x1_0000
 } else {
-    24 * 1024
+    28 * 1024
 };
 
 /// A core's stack in the kernel; every entry starts at its end.
