@@ -145,11 +145,7 @@ impl<'k> Queue<'k> {
             let (source, target) = (ring.get(from..), ring.get(to..));
             let (source, target) = (source.unwrap_or_default(), target.unwrap_or_default());
             let length = rest.min(source.len()).min(target.len());
-            let (source, target) = (source.get(..length), target.get(..length));
-            let pairs = source
-                .unwrap_or_default()
-                .iter()
-                .zip(target.unwrap_or_default());
+            let pairs = source.get(..length).unwrap_or_default().iter().zip(target);
             bounds::turns::<{ Refill::MAX as u64 }, _>(pairs).for_each(|(source, target)| {
                 turns.turn();
                 target.set(again(source.get()));
