@@ -37,6 +37,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("fuzz", "the hosted kernel"),
     ("help", "boots nothing"),
     ("mutants", "the hosted kernel"),
+    ("profiles", "a list of all"),
     ("test", "tests both: `--only` selects"),
 ];
 

@@ -121,8 +121,8 @@ impl<'k> Queue<'k> {
         }
     }
 
-    /// The first `count` refills, of more if it is more than one, are used up. The head may be joined to the last one; what follows it is apart from
-    /// what is before it, and stays so.
+    /// The first `count` refills, of more if it is more than one, are used up. The head may be joined to the last one; what
+    /// follows it is apart from what is before it, and stays so.
     #[inline(always)]
     fn use_first(&mut self, count: usize, turns: &mut Charged) {
         let (period, amount) = (self.refills.context().period(), self.end - self.head.start);
@@ -172,9 +172,16 @@ impl<'k> Queue<'k> {
         }
         let mut used = self.head;
         for i in 0..count {
-            let next = self.ring.get(self.wrap(self.first + i));
-            let next = next.map_or(used, Cell::get);
-            self.comes_back(next.start - used.start, used.time + period);
+            let next = self
+                .ring
+                .get(self.wrap(self.first + i))
+                .map_or(used, Cell::get);
+            let end = if i < self.queued {
+                next.start
+            } else {
+                self.end
+            };
+            self.comes_back(end - used.start, used.time + period);
             used = next;
         }
     }

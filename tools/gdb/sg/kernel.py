@@ -51,8 +51,8 @@ class Cap:
     """A capability: kind, object's address, log2 of its size where the kind has one."""
 
     def __init__(self, word, data):
-        self.kind = word & 0x1F
-        self.bits = word >> 5 & 0x3F
+        self.kind = word >> 7 & 0x1F
+        self.bits = word & 0x3F
         self.address = word >> 20 << 4
         self.data = data
 
@@ -171,8 +171,9 @@ class Core:
         self.context = core.number("context")
         self.now = core.number("now")
         self.unpaid = self.now - core.number("paid")
-        self._ready = core.field("ready.lists")
-        self._release = core.field("release.queues")
+        queues = core.field("queues").element(core.number("domain"))
+        self._ready = queues.field("ready.lists")
+        self._release = queues.field("release.queues")
 
     def ready(self):
         """Of each priority that has some, from the highest: its threads in order."""
@@ -214,16 +215,12 @@ def _list(thread):
 def queue(queue):
     """The threads of an ordered queue, the first one first."""
     flags = kind("tcb").alignof - 1
-    path, node = [], queue.number("root") & ~flags
+    thread = queue.number("first") & ~flags
     for _ in range(MOST):
-        while node:
-            links = look("tcb", node).field("links")
-            path.append((node, links.number("right")))
-            node = links.number("left")
-        if not path:
+        if not thread:
             return
-        thread, node = path.pop()
         yield thread
+        thread = look("tcb", thread).number("links.next")
 
 
 def replier(reply):

@@ -24,6 +24,8 @@ pub struct CoreData {
 // SAFETY: each is accessed by its own core only, with interrupts off.
 unsafe impl Sync for CoreData {}
 
+// Behind the other data: of the zeroed, which are whole pages, it would take one more.
+#[link_section = ".data"]
 pub static CORE_DATA: [CoreData; CORES] = [const { CoreData::new() }; CORES];
 
 // As in `turn`: where the oracle for time finds who runs.
