@@ -150,11 +150,8 @@ impl<'k> Queue<'k> {
                 turns.turn();
                 target.set(again(source.get()));
             });
-            (from, to, rest) = (
-                self.wrap(from + length),
-                self.wrap(to + length),
-                rest - length,
-            );
+            (from, to) = (self.wrap(from + length), self.wrap(to + length));
+            rest -= length;
         }
         self.queued += count - 1;
         let used = self.head.start;
@@ -170,17 +167,13 @@ impl<'k> Queue<'k> {
         if cfg!(not(feature = "trace")) {
             return;
         }
-        let mut used = self.head;
+        let (mut used, queued) = (self.head, self.queued);
         for i in 0..count {
             let next = self
                 .ring
                 .get(self.wrap(self.first + i))
                 .map_or(used, Cell::get);
-            let end = if i < self.queued {
-                next.start
-            } else {
-                self.end
-            };
+            let end = if i < queued { next.start } else { self.end };
             self.comes_back(end - used.start, used.time + period);
             used = next;
         }
