@@ -33,7 +33,7 @@ sandglass::entry!(main, stack = 0x2_0000, heap = 0x20_0000);
 
 /// Jobs of a window, if nobody asks for another number. With fewer, what the emulator executes for other cores in the
 /// middle of an event weighs too much.
-const JOBS: u64 = 4;
+const JOBS: u64 = 8;
 
 /// What the task may pay for the kernel beside an attack, µs for each job, besides what it pays where
 /// nobody attacks: some 6 µs.

@@ -122,6 +122,10 @@ const LONG: &[&str] = &[
     "host::tools::machine_state::",
     // Another board; what descriptions make of it is usual.
     "host::tools::aarch64::described_systems_have_the_devices_of_a_board",
+    // The same root task on the release kernel is usual.
+    "qemu::c-roots::stock-debug",
+    // Another machine for an option that is passed on as it is.
+    "host::tools::monitor::boot_types_a_file_at_a_machine_with_more_devices",
     // Root tasks in C share the processor by domains; the rest is as in the base profile.
     "host::microkit-release::",
     // Projects are built as they are for x86_64, and each builds the library anew.
