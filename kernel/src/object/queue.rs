@@ -6,9 +6,10 @@
 //! are dense; a removal has no loop; the first element is at hand.
 //!
 //! Invariants: the list is linked both ways, in the order of keys, from `first` on. Of equals, which keep the order in which
-//! they came, the last is a leaf, the others are not in the tree; the first and the last name each other. A node tells by its `bit` keys apart that agree in all
-//! higher ones: those that have it are below its right branch; both branches lead somewhere, and the leaf of the node's
-//! owner is below it. Whoever is below something names it. A thread is in at most one queue.
+//! they came, the last is a leaf, the others are not in the tree; the first and the last name each other. A node tells by its
+//! `bit` keys apart that agree in all higher ones: those that have it are below its right branch; both branches lead
+//! somewhere, and the leaf of the node's owner is below it. Whoever is below something names it. A thread is in at most one
+//! queue.
 
 #[cfg(not(target_os = "none"))]
 mod inspect;
