@@ -14,7 +14,6 @@ pub mod finalise;
 pub mod irq;
 pub mod sched_context;
 pub mod sched_control;
-pub mod steps;
 pub mod tcb;
 pub mod untyped;
 

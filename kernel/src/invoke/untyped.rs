@@ -5,7 +5,6 @@ use sandglass_abi::invocation::UNTYPED_RETYPE;
 use sandglass_abi::object as types;
 use sandglass_abi::sched::RESET_CHUNK;
 
-use super::steps::Steps;
 use super::{target_slot, Error, Invocation, Outcome, Stop};
 use crate::arch::abi::retype as arch;
 use crate::arch::bounds::{self, turns};
@@ -13,7 +12,7 @@ use crate::cap::{derivation, CNodeCap, Capability};
 use crate::mem::objects::region::{self, Region};
 use crate::mem::{Ref, Slot, Span, Tagged};
 use crate::object::{Endpoint, Notification, Reply, ResumePoint, Retyping, Tcb, DOMAINS};
-use crate::time::Preempted;
+use crate::time::{account, Preempted};
 use crate::{Kernel, View};
 
 /// A type of object that Retype makes.
@@ -202,15 +201,13 @@ pub fn reset<const BYTES: u64>(k: &mut Kernel, untyped: Ref<Slot>) -> u64 {
     region::reclaim::<BYTES>(k, untyped)
 }
 
-/// Creates the objects. The reset of the memory is preemptible, and so is the loop
-/// over the objects: a restarted call goes on where it was.
+/// Creates the objects. The reset of the memory is preemptible behind each piece, and so is the loop
+/// over the objects behind each: a restarted call goes on where it was.
 fn commit(k: &mut Kernel, caller: Ref<Tcb>, retype: Retype) -> Result<(), Preempted> {
     bounds::commit();
-    // A step fills some memory, or makes an object of it.
-    let mut steps = Steps::<1>::new();
     if retype.reset {
         while reset::<{ RESET_CHUNK as u64 }>(k, retype.untyped) > 0 {
-            steps.point(k)?;
+            account::preemption_point(k)?;
         }
     }
     let count = retype.this.count;
@@ -227,7 +224,7 @@ fn commit(k: &mut Kernel, caller: Ref<Tcb>, retype: Retype) -> Result<(), Preemp
         if i + 1 == count {
             break;
         }
-        if steps.point(k).is_err() {
+        if account::preemption_point(k).is_err() {
             let progress = ResumePoint::Retype(retype.this, i + 1);
             caller.at(k).leave_progress(k, progress);
             return Err(Preempted);

@@ -2,9 +2,9 @@
 
 use sandglass_abi::invocation::aarch64 as label;
 
+use super::steps::Steps;
 use crate::arch::abi::devices::{Devices, Maintenance, MAINTENANCE_BYTES};
 use crate::arch::abi::object::{Progress, Work};
-use crate::invoke::steps::Steps;
 use crate::invoke::Invocation;
 use crate::object::ResumePoint;
 use crate::time::Preempted;

@@ -8,6 +8,7 @@ pub mod frame;
 pub mod irq;
 pub mod paging;
 pub mod profile;
+mod steps;
 mod vspace;
 
 use crate::arch::abi::object::paging::VSpace;
