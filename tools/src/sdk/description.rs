@@ -69,7 +69,7 @@ pub struct Configuration {
 }
 
 impl Configuration {
-    /// `kernel/gen_config.json`: what Microkit's tool reads, then what conditions of libsel4's interfaces ask for.
+    /// The kernel's `gen_config.json`: what Microkit's tool reads, then what conditions of libsel4's interfaces ask for.
     pub fn kernel(&self) -> Table<Value> {
         let mut table = self.read_by_the_tool();
         table.extend(self.asked_for_by_interfaces());
@@ -137,7 +137,7 @@ impl Configuration {
         table
     }
 
-    /// `sel4/gen_config.json`.
+    /// libsel4's `gen_config.json`.
     pub fn library(&self) -> Table<Value> {
         Table(vec![("LIB_SEL4_USE_THREAD_LOCALS", false.into())])
     }
