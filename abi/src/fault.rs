@@ -98,6 +98,19 @@ pub mod timeout {
     pub const LENGTH_WITHOUT_CONTEXT: usize = 1;
 }
 
+/// DebugException (ABI 05, section 2.6).
+pub mod debug_exception {
+    pub const IP: usize = 0;
+    /// 0 data breakpoint, 1 instruction breakpoint, 2 single step, 3 software break.
+    pub const REASON: usize = 1;
+    /// Of a breakpoint only: the address that it watches, and its number.
+    pub const ADDRESS: usize = 2;
+    pub const NUMBER: usize = 3;
+    pub const LENGTH: usize = 4;
+    /// Length without address and number.
+    pub const SHORT_LENGTH: usize = 2;
+}
+
 /// VMFault (ABI 05, section 2.5).
 pub mod vm_fault {
     pub const IP: usize = 0;

@@ -15,14 +15,14 @@ use crate::kernel::{KernelOptions, Variant};
 use crate::profile::{self, ProfileArgs};
 use crate::{
     assure, bench, beside, boot, bounds, c_program, check, conformance, cores, coverage, debug,
-    demo, experiment, fuzz, image, kernel, machine, mutants, new, storm, system, test, times,
+    demo, experiment, fuzz, image, kernel, machine, mutants, new, sdk, storm, system, test, times,
     trace, wcet, workspace,
 };
 
 /// Which commands are for whom: what `--help` ends with.
 const GROUPS: &str = "\
-To build and study systems: new, demo, validate, build, run, boot, kernel, profiles, trace, debug, image,
-c-flags, bench, experiment.
+To build and study systems: new, demo, validate, build, run, boot, kernel, profiles, sdk, trace, debug,
+image, c-flags, bench, experiment.
 To develop the kernel, the library and the tools: test, check, conformance, assure, coverage,
 mutants, fuzz, storm, beside, bounds, wcet, machine.";
 
@@ -50,6 +50,8 @@ enum Command {
     Boot(BootArgs),
     /// List the profiles of the ABI, each with its options beside those of the base profile
     Profiles(profile::ProfilesArgs),
+    /// Write what other people's tools want of a kernel: a board for Microkit's SDK, and a prefix for rust-sel4
+    Sdk(sdk::SdkArgs),
     /// Build the kernel; the last line of the output is the path of its ELF file
     Kernel(KernelArgs),
     /// Run a described system and record what happens: a trace for Perfetto, a page, and checks of it
@@ -755,6 +757,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Demo(args) => demo::run(&args),
         Command::Test(args) => test::run(&args),
         Command::Profiles(args) => profile::run(&args),
+        Command::Sdk(args) => sdk::run(&args),
         Command::Kernel(args) => kernel::run(&args),
         Command::Boot(args) => boot::run(&args),
         Command::Validate(args) => system::run_validate(&args),

@@ -7,6 +7,7 @@
 //!   [`elf`] tells programs for this kernel from other files; [`stripped`] files are what machines get;
 //! - [`abi_pages`] reads the sections of the specification, [`conformance`] knows what the conformance
 //!   suite checks of them;
+//! - [`sdk`] writes what other people's tools want of a kernel;
 //! - [`system`] builds described systems, [`demo`] measures one of them, [`image`] makes disks of
 //!   them;
 //! - [`trace`] runs them on a kernel that records what happens, shows and checks that; [`debug`] runs them under gdb;
@@ -49,6 +50,7 @@ pub mod profile;
 pub mod program;
 pub mod project;
 pub mod qemu;
+pub mod sdk;
 pub mod side_by_side;
 pub mod storm;
 pub mod stripped;

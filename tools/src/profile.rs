@@ -117,13 +117,6 @@ pub fn cpu(profile: &Profile) -> Option<&'static str> {
 /// What of a profile this kernel does not do, in words; whoever asks for it gets an error.
 pub fn missing(profile: &Profile) -> Vec<String> {
     let mut missing = Vec::new();
-    if profile.hardware_debug {
-        missing.push(
-            "the hardware-debug API: its four invocations are answered with IllegalOperation, and exceptions 1 and 3 are \
-             user exceptions"
-                .to_owned(),
-        );
-    }
     if let Nodes::Several(nodes) = profile.nodes {
         missing.push(format!("{nodes} cores: this kernel runs on {MOST_CORES}"));
     }

@@ -21,6 +21,7 @@ mod platforms;
 mod projects;
 mod recovery;
 mod rogues;
+mod sdk;
 mod sharing;
 mod systems;
 mod time_oracle;

@@ -17,6 +17,10 @@ mod console;
 #[cfg(any(not(target_os = "none"), target_arch = "aarch64"))]
 pub mod device_tree;
 pub mod list;
+#[cfg(not(feature = "hardware-debug"))]
+pub mod no_debug_fault;
+#[cfg(not(feature = "hardware-debug"))]
+pub mod no_debugging;
 pub mod pool;
 #[cfg(target_os = "none")]
 pub mod requests;

@@ -5,6 +5,7 @@ use sandglass_abi::message::MessageInfo;
 
 use super::endpoint::{self, SendOptions};
 use super::{ExtraCaps, Message, Writer};
+use crate::arch::abi::debug_fault;
 use crate::arch::bounds::turns;
 use crate::arch::Transfer;
 use crate::cap::EndpointCap;
@@ -23,6 +24,7 @@ fn most_words(fault: Fault) -> usize {
         Fault::UserException { .. } => label::user_exception::LENGTH,
         Fault::Timeout { .. } => label::timeout::LENGTH,
         Fault::Vm { .. } => label::vm_fault::LENGTH,
+        Fault::Debug(_) => label::debug_exception::LENGTH,
     }
 }
 
@@ -91,10 +93,9 @@ pub fn write_message(k: &Kernel, thread: Ref<Tcb>, receiver: Ref<Tcb>, badge: u6
             label::CAP_FAULT
         }
         Fault::UnknownSyscall { number } => {
-            for i in turns::<{ Transfer::UnknownSyscall.len() as u64 }, _>(
-                0..Transfer::UnknownSyscall.len(),
-            ) {
-                message.push(register(Transfer::UnknownSyscall, i));
+            const ORDER: Transfer = Transfer::UnknownSyscall;
+            for i in turns::<{ ORDER.len() as u64 }, _>(0..ORDER.len()) {
+                message.push(register(ORDER, i));
             }
             message.push(number);
             label::UNKNOWN_SYSCALL
@@ -126,6 +127,7 @@ pub fn write_message(k: &Kernel, thread: Ref<Tcb>, receiver: Ref<Tcb>, badge: u6
             message.push(u64::from(status));
             label::VM_FAULT
         }
+        Fault::Debug(event) => debug_fault::write(event, context, &mut message),
     };
     message.finish(label, badge);
 }
@@ -167,6 +169,7 @@ pub fn apply_reply(k: &Kernel, sender: Ref<Tcb>, thread: Ref<Tcb>) -> bool {
         }
         Some(Fault::UnknownSyscall { .. }) => set_long(k, sender, thread, Transfer::UnknownSyscall),
         Some(Fault::Timeout { .. }) => set_long(k, sender, thread, Transfer::TimeoutReply),
+        Some(Fault::Debug(event)) => debug_fault::answered(event, k, sender, thread),
     }
 }
 

@@ -141,14 +141,8 @@ pub fn reply(
     } else {
         let resumes = fault::apply_reply(k, sender, caller);
         tcb.set_fault(k, None);
-        tcb.set_state(
-            k,
-            if resumes {
-                State::Restart
-            } else {
-                State::Inactive
-            },
-        );
+        use State::{Inactive, Restart};
+        tcb.set_state(k, if resumes { Restart } else { Inactive });
     }
     if tcb.is_runnable() {
         trace!(k, wake(caller));

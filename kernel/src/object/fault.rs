@@ -1,6 +1,8 @@
 //! Faults and failed lookups, as they are kept with a thread until they are handled (page 05;
 //! 02, section 4).
 
+use crate::arch::abi::debugging::Event;
+
 /// Why a lookup failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LookupFailure {
@@ -44,6 +46,8 @@ pub enum Fault {
         instruction: bool,
         status: u32,
     },
+    /// Something was watched, and happened.
+    Debug(Event),
 }
 
 impl Fault {

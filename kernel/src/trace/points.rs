@@ -239,6 +239,7 @@ pub fn fault(k: &Kernel, thread: Ref<Tcb>, fault: Fault) {
         Fault::UserException { number, .. } => (label::USER_EXCEPTION, number.into()),
         Fault::Timeout { badge } => (label::TIMEOUT, badge),
         Fault::Vm { address, .. } => (label::VM_FAULT, address),
+        Fault::Debug(event) => (label::DEBUG_EXCEPTION, event.reason()),
     };
     write(
         k,

@@ -10,5 +10,6 @@ void root_main(void)
     test_start();
     test_invocations();
     test_iommu();
+    test_debugger();
     test_domains();
 }

@@ -13,6 +13,7 @@
 void test_start(void);
 void test_invocations(void);
 void test_iommu(void);
+void test_debugger(void);
 void test_domains(void);
 
 #endif

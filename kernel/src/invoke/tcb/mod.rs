@@ -126,7 +126,7 @@ fn invoke_other(
         }
         label::TCB_SET_TLS_BASE => set_tls_base(k, turn, call, thread)?,
         label::TCB_SET_FLAGS => return set_flags(k, call, thread),
-        _ => return Err(Error::IllegalOperation.into()),
+        _ => return crate::arch::abi::invoke::thread(k, call, thread),
     }
     Ok(Outcome::Done)
 }

@@ -68,7 +68,7 @@ fn state_preserved(f: &mut Fixture) -> TestResult {
     let image = Image::new(f, 5)?;
     let thread = f.raw(&code, &image.registers())?;
     let stopped = thread.run(f)?;
-    ensure_eq!(stopped.words[user_exception::NUMBER], BREAKPOINT);
+    ensure_eq!(stopped.exception(), Some(BREAKPOINT));
     thread.tcb.set_flags(0, FPU_DISABLED)?;
     let behind = (restore.len() + BREAK.len()) as u64;
     thread.reply.send(Message::new(0, [thread.code + behind]));

@@ -110,12 +110,11 @@ impl Scene {
             ensure_eq!(stopped.registers.get(RIP), next);
             return Ok(Behind::Nothing);
         }
-        ensure_eq!(stopped.label, fault::USER_EXCEPTION);
         let ip = stopped.words[user_exception::FAULT_IP];
-        match stopped.words[user_exception::NUMBER] {
-            INVALID_OPCODE if ip == next => Ok(Behind::First),
-            BREAKPOINT if ip == next + BREAKPOINT_BEHIND => Ok(Behind::Other),
-            number => Err(Failure::from(format!("exception {number} at {ip:#x}"))),
+        match stopped.exception() {
+            Some(INVALID_OPCODE) if ip == next => Ok(Behind::First),
+            Some(BREAKPOINT) if ip == next + BREAKPOINT_BEHIND => Ok(Behind::Other),
+            other => Err(Failure::from(format!("exception {other:?} at {ip:#x}"))),
         }
     }
 

@@ -16,6 +16,7 @@ pub mod pte;
 pub mod retype;
 pub mod space;
 
+pub use crate::arch::{no_debug_fault as debug_fault, no_debugging as debugging};
 pub use devices::{Devices, Line, Space};
 pub use exception::Exception;
 pub use irq::{Irq, MAX_IRQ};

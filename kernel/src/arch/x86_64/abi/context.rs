@@ -4,6 +4,7 @@
 //! the roles below (message registers, badge, restart address), so that it reads the same on
 //! every architecture.
 
+use super::debugging;
 use crate::arch::bounds::turns;
 use crate::cells::Owner;
 use core::cell::Cell;
@@ -46,6 +47,9 @@ pub enum Register {
 /// Number of words in a context.
 pub const WORDS: usize = Register::LoadedFsBase as usize + 1;
 
+#[cfg(feature = "hardware-debug")]
+/// The flag by which each instruction is a step.
+const RFLAGS_TRAP: u64 = 0x100;
 /// Flags that a thread always has: interrupts enabled, and the bit that reads as one.
 const RFLAGS_FIXED: u64 = 0x202;
 /// Trap flag and the reserved bits 3 and 5: never settable through the ABI.
@@ -55,6 +59,8 @@ const RFLAGS_CLEARED: u64 = 0x128;
 #[repr(C)]
 pub struct Context {
     words: [Cell<u64>; WORDS],
+    /// Nothing in kernels without the hardware-debug API.
+    debugging: debugging::State,
 }
 
 /// Words of the FPU's registers, as a thread's state has them.
@@ -173,7 +179,10 @@ impl Context {
     pub const fn new() -> Self {
         let mut words = [const { Cell::new(0) }; WORDS];
         words[Register::Rflags as usize] = Cell::new(RFLAGS_FIXED);
-        Context { words }
+        Context {
+            words,
+            debugging: debugging::State::new(),
+        }
     }
 
     #[inline(always)]
@@ -318,6 +327,29 @@ impl Context {
         }
         // What the processor gets follows from it, whether it was copied or not.
         self.set_tls_base(k, self.get(Register::FsBase));
+    }
+
+    /// What is watched of the thread.
+    #[cfg(feature = "hardware-debug")]
+    pub fn debugging(&self) -> &debugging::State {
+        &self.debugging
+    }
+
+    /// The thread is stepped by so many instructions; with 0, it is not stepped any more.
+    #[cfg(feature = "hardware-debug")]
+    pub fn set_steps(&self, k: &impl Owner, steps: u64) {
+        self.debugging.set_steps(k, steps);
+        if steps == 0 {
+            self.set_trap_flag(false);
+        }
+    }
+
+    /// Each instruction of the thread is a step, or is not. For the exit, which knows whether its steps are in use.
+    #[cfg(feature = "hardware-debug")]
+    pub(in crate::arch) fn set_trap_flag(&self, on: bool) {
+        let flags = self.get(Register::Rflags) & !RFLAGS_TRAP;
+        let trap = if on { RFLAGS_TRAP } else { 0 };
+        self.words[Register::Rflags as usize].set(flags | trap);
     }
 
     /// Sets the first registers of a thread that the kernel itself starts (06, section 1.1).

@@ -56,6 +56,8 @@ pub trait Devices {
 
     /// The entry that every root table holds in slot 511, the kernel's (07, section 7).
     fn kernel_root_entry(&self) -> u64;
+    /// Whether the processor watches eight bytes at once (09, section 3).
+    fn watches_eight_bytes(&self) -> bool;
     /// Number of I/O APICs.
     fn ioapics(&self) -> u8;
     /// Number of pins of an I/O APIC; 0 if there is none of that number.

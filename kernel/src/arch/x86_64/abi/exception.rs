@@ -1,6 +1,7 @@
 //! Processor exceptions, as faults of the thread that caused them (05, sections 2.2 to 2.5).
 
 use super::context::Context;
+use super::debugging::Event;
 use crate::object::Fault;
 
 /// A processor exception of the current thread.
@@ -18,6 +19,8 @@ pub enum Exception {
         number: u32,
         code: u32,
     },
+    /// One that the hardware-debug API is about (05, section 2.6).
+    Debug(Event),
 }
 
 impl Exception {
@@ -28,6 +31,7 @@ impl Exception {
             Exception::SoftwareInterrupt { vector } => software_interrupt(vector, context),
             Exception::PageFault { address, code } => page_fault(address, code),
             Exception::Other { number, code } => Fault::UserException { number, code },
+            Exception::Debug(event) => Fault::Debug(event),
         }
     }
 }

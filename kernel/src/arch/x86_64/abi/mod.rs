@@ -2,6 +2,7 @@
 //! the interface that every architecture's `abi` has for the rest of the kernel:
 //!
 //! * [`context`]: the registers of a thread, by role; [`exception`]: what a processor exception is to it.
+//! * [`debugging`]: what is watched of a thread; [`debug_fault`]: the messages about it.
 //! * [`kind`], [`cap`], [`Mapping`]: the kinds of capability that it adds, and what copying
 //!   and deriving them means.
 //! * [`object`]: the layouts of their objects, and [`State`], what a kernel has once.
@@ -16,6 +17,10 @@ pub mod boot;
 pub mod cap;
 pub mod clock;
 pub mod context;
+#[cfg(feature = "hardware-debug")]
+pub mod debug_fault;
+#[cfg(feature = "hardware-debug")]
+pub mod debugging;
 pub mod devices;
 pub mod exception;
 pub mod firmware;
@@ -27,6 +32,8 @@ pub mod pte;
 pub mod retype;
 pub mod space;
 
+#[cfg(not(feature = "hardware-debug"))]
+pub use crate::arch::{no_debug_fault as debug_fault, no_debugging as debugging};
 pub use devices::{Devices, Line};
 pub use exception::Exception;
 pub use mapping::Mapping;

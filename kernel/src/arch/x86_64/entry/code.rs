@@ -6,7 +6,7 @@
 use core::arch::{asm, global_asm};
 use core::mem::size_of;
 
-use super::descriptors::{Cpu, CPUS, ENTRY_STACK_TOP, ENTRY_STRIDE, USER_CODE, USER_DATA};
+use super::descriptors::{Cpu, CPUS, DEBUG, ENTRY_STACK_TOP, ENTRY_STRIDE, USER_CODE, USER_DATA};
 use super::handlers::{
     on_kernel_vector, on_system_call, on_vector, KernelStack, KERNEL_STACKS, STACK_START,
 };
@@ -189,6 +189,15 @@ global_asm!(
     // From a vector, inside the kernel. Nothing is kept.
     ".type kernel_vector_entry_\\core\\()_\\code_bytes, @function",
     "kernel_vector_entry_\\core\\()_\\code_bytes:",
+    // Where threads are watched, an instruction that sets SS delays the exception about what it read, past a system call or
+    // interrupt that follows it, and an emulator raises one twice: the entry goes on as if nothing had been.
+    ".if {hardware_debug} && \\code_bytes == 0",
+    "cmp byte ptr [rsp], {debug_exception}",
+    "jne 2f",
+    "add rsp, 8",
+    "iretq",
+    "2:",
+    ".endif",
     "movzx edi, byte ptr [rsp]",
     ".if \\code_bytes == 0",
     "xor esi, esi",
@@ -387,6 +396,8 @@ global_asm!(
     rcx = const at(Register::Rcx),
     r11 = const at(Register::R11),
     user_bases = const cpu::USERS_SET_BASES as u32,
+    hardware_debug = const cfg!(feature = "hardware-debug") as u32,
+    debug_exception = const DEBUG as u32,
     shown_fs_base = const at(Register::FsBase),
     fs_base = const at(Register::LoadedFsBase),
     gs_base = const at(Register::GsBase),

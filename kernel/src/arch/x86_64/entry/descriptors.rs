@@ -7,6 +7,8 @@ use core::cell::UnsafeCell;
 use core::mem::{offset_of, size_of};
 
 use super::code;
+#[cfg(feature = "hardware-debug")]
+use crate::arch::x86_64::machine::cpu;
 use crate::arch::x86_64::machine::cpu::{write_msr, Msr};
 use crate::cores::{CoreId, CORES};
 
@@ -37,7 +39,7 @@ pub const ENTRY_STRIDE: u64 = 8;
 
 /// Exceptions that may strike where the stack pointer is the user's or about to change: they have
 /// stacks of their own.
-const DEBUG: usize = 1;
+pub const DEBUG: usize = 1;
 const NON_MASKABLE: usize = 2;
 const DOUBLE_FAULT: usize = 8;
 const MACHINE_CHECK: usize = 18;
@@ -179,6 +181,17 @@ pub fn init(core: CoreId) {
     load(core, tables);
 }
 
+/// The stack of the debug exception's gate. A processor can delay it past the instruction that enters the kernel, when the
+/// stack pointer is still the user's: so it has one of its own. One that raises it twice instead would lose the first of
+/// two frames there; it delays none.
+fn debug_stack() -> u64 {
+    #[cfg(feature = "hardware-debug")]
+    if cpu::is_emulated() {
+        return 0;
+    }
+    1
+}
+
 /// Says where the entries and the stacks of `core` are.
 fn fill(core: CoreId, tables: &mut Tables) {
     tables.task.privileged[0] = stack_top(&tables.entry);
@@ -194,7 +207,7 @@ fn fill(core: CoreId, tables: &mut Tables) {
     for (vector, gate) in tables.gates.iter_mut().enumerate() {
         let address = code::first_vector(core).wrapping_add(vector as u64 * ENTRY_STRIDE);
         let stack = match vector {
-            DEBUG => 1,
+            DEBUG => debug_stack(),
             NON_MASKABLE => 2,
             DOUBLE_FAULT => 3,
             MACHINE_CHECK => 4,

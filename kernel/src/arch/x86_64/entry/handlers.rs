@@ -16,6 +16,8 @@
 use core::cell::UnsafeCell;
 
 use super::code::exit;
+#[cfg(feature = "hardware-debug")]
+use super::debugging;
 use super::descriptors::FIRST_SOFTWARE;
 use super::fatal;
 use crate::arch::abi::context::{Context, Register};
@@ -69,6 +71,10 @@ pub extern "C" fn on_system_call(core: CoreId) -> ! {
     leave(guard, next)
 }
 
+#[cfg(feature = "hardware-debug")]
+const DEBUG: u64 = 1;
+#[cfg(feature = "hardware-debug")]
+const BREAKPOINT: u64 = 3;
 const PAGE_FAULT: u64 = 14;
 /// Virtual-8086 mode: its segments' values look like the kernel's.
 const FLAG_VIRTUAL_8086: u64 = 1 << 17;
@@ -123,6 +129,8 @@ pub extern "C" fn on_vector(vector: u64, code: u64, core: CoreId) -> ! {
             address: cpu::fault_address(),
             code: cpu::page_fault_code(code as u32),
         }),
+        #[cfg(feature = "hardware-debug")]
+        DEBUG | BREAKPOINT => debugging::on_exception(core, vector),
         0..FIRST_LEGAL => Trap::Exception(Exception::Other {
             number: vector as u32,
             code: code as u32,
@@ -192,7 +200,7 @@ fn back_to_software_interrupt(core: CoreId) {
 }
 
 /// The context of the thread that entered on `core`, before another core can be at it.
-fn context(core: CoreId) -> &'static Context {
+pub(super) fn context(core: CoreId) -> &'static Context {
     // SAFETY: the entry code has just used it; this core has not waited for its turn yet, and so has
     // not been stalled.
     unsafe { &*CoreData::of(core).context.get() }
@@ -228,7 +236,10 @@ fn leave(guard: KernelGuard, next: Next) -> ! {
     match next {
         Next::Thread(thread) => {
             let core = guard.k.core_id();
-            let context: *const Context = thread.at(guard.k).context();
+            let context = thread.at(guard.k).context();
+            #[cfg(feature = "hardware-debug")]
+            debugging::prepare(core, context);
+            let context: *const Context = context;
             guard.leave();
             // SAFETY: the core executes this; the context is that of the thread that the kernel
             // knows to run here, which nobody touches or removes before this core was stalled.

@@ -9,6 +9,8 @@ pub mod start_info;
 mod code;
 #[cfg(target_os = "none")]
 mod cores;
+#[cfg(all(target_os = "none", feature = "hardware-debug"))]
+mod debugging;
 #[cfg(target_os = "none")]
 mod descriptors;
 #[cfg(target_os = "none")]

@@ -113,6 +113,10 @@ impl Devices for Machine {
         self.flush(self.executing());
     }
 
+    fn watches_eight_bytes(&self) -> bool {
+        false
+    }
+
     fn ioapics(&self) -> u8 {
         1
     }

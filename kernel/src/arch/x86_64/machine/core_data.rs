@@ -19,6 +19,8 @@ pub struct CoreData {
     pub(in crate::arch::x86_64) gs_base: Cell<u64>,
     /// Whether the FPU can be used.
     fpu_enabled: Cell<bool>,
+    /// Whether the processor watches anything for the thread that runs, or ran last.
+    watches: Cell<bool>,
 }
 
 // SAFETY: each is accessed by its own core only, with interrupts off.
@@ -43,6 +45,7 @@ impl CoreData {
             root: Cell::new(0),
             gs_base: Cell::new(0),
             fpu_enabled: Cell::new(false),
+            watches: Cell::new(false),
         }
     }
 
@@ -67,6 +70,18 @@ impl CoreData {
 
     /// Nothing: nobody asks for it.
     pub fn do_own(_core: CoreId, _what: u32) {}
+
+    /// Whether the processor watches anything.
+    #[cfg(feature = "hardware-debug")]
+    #[inline(always)]
+    pub fn watches(&self) -> bool {
+        self.watches.get()
+    }
+
+    #[cfg(feature = "hardware-debug")]
+    pub fn set_watches(&self, watches: bool) {
+        self.watches.set(watches);
+    }
 
     /// Lets user code use the FPU, or makes its use an exception.
     #[inline(always)]

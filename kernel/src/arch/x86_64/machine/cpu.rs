@@ -70,6 +70,9 @@ const FAULT_FETCH: u32 = 1 << 4;
 
 /// Nothing is watched: what the register reads as after a reset.
 const DR7_OFF: u64 = 0x400;
+/// No debug exception was raised, for the same reason.
+#[cfg(feature = "hardware-debug")]
+const DR6_CLEAN: u64 = 0xffff_0ff0;
 
 const CPUID_FEATURES: u32 = 1;
 const CPUID_STRUCTURED_FEATURES: u32 = 7;
@@ -152,6 +155,32 @@ pub fn thread_bits() -> u32 {
     match cpuid(CPUID_TOPOLOGY) {
         Some(leaf) if leaf.ecx >> 8 & 0xff == THREADS => leaf.eax & 0x1f,
         _ => 0,
+    }
+}
+
+/// Whether a breakpoint can watch eight bytes: the families and models of which the ABI knows it (09, section 3).
+pub fn watches_eight_bytes() -> bool {
+    let Some(leaf) = cpuid(CPUID_FEATURES) else {
+        return false;
+    };
+    let (family, extended) = (leaf.eax >> 8 & 0xf, leaf.eax >> 16 & 0xf);
+    matches!(
+        (family, extended << 4 | leaf.eax >> 4 & 0xf),
+        (6, 15 | 23 | 28) | (15, 3 | 4 | 6)
+    )
+}
+
+/// Whether this is an emulated processor, of QEMU's TCG. Where a single step has also accessed what is watched, that raises
+/// both exceptions, the second at the first instruction of the kernel, while a processor makes them one.
+#[cfg(feature = "hardware-debug")]
+pub fn is_emulated() -> bool {
+    const HYPERVISOR: u32 = 0x4000_0000;
+    const ECX_HYPERVISOR: u32 = 1 << 31;
+    let says_who = cpuid(CPUID_FEATURES).is_some_and(|leaf| leaf.ecx & ECX_HYPERVISOR != 0);
+    let name = |bytes: &[u8; 4]| u32::from_le_bytes(*bytes);
+    says_who && {
+        let leaf = __cpuid(HYPERVISOR);
+        [leaf.ebx, leaf.ecx, leaf.edx] == [name(b"TCGT"), name(b"CGTC"), name(b"GTCG")]
     }
 }
 
@@ -264,6 +293,43 @@ pub fn set_fpu_enabled(enabled: bool) {
             set_cr0(cr0() | CR0_TS);
         }
     }
+}
+
+/// Has the processor watch what DR0 to DR3, here `addresses`, and DR7, `control`, say, and forget what it has seen.
+///
+/// # Safety
+/// The kernel executes nothing there, and accesses nothing there.
+#[cfg(feature = "hardware-debug")]
+pub unsafe fn watch(addresses: [u64; 4], control: u64) {
+    let [first, second, third, fourth] = addresses;
+    // SAFETY: the caller's: no exception is raised inside the kernel.
+    unsafe {
+        asm!("mov dr0, {}", in(reg) first, options(nomem, nostack, preserves_flags));
+        asm!("mov dr1, {}", in(reg) second, options(nomem, nostack, preserves_flags));
+        asm!("mov dr2, {}", in(reg) third, options(nomem, nostack, preserves_flags));
+        asm!("mov dr3, {}", in(reg) fourth, options(nomem, nostack, preserves_flags));
+        asm!("mov dr6, {}", in(reg) DR6_CLEAN, options(nomem, nostack, preserves_flags));
+        asm!("mov dr7, {}", in(reg) control | DR7_OFF, options(nomem, nostack, preserves_flags));
+    }
+}
+
+/// Has the processor watch nothing.
+#[cfg(feature = "hardware-debug")]
+pub fn watch_nothing() {
+    // SAFETY: nothing raises an exception by it.
+    unsafe { asm!("mov dr7, {}", in(reg) DR7_OFF, options(nomem, nostack, preserves_flags)) }
+}
+
+/// Why the last debug exceptions were raised, as DR6 has it; the processor forgets it.
+#[cfg(feature = "hardware-debug")]
+pub fn take_debug_status() -> u64 {
+    let status: u64;
+    // SAFETY: neither has an effect but this.
+    unsafe {
+        asm!("mov {}, dr6", out(reg) status, options(nomem, nostack, preserves_flags));
+        asm!("mov dr6, {}", in(reg) DR6_CLEAN, options(nomem, nostack, preserves_flags));
+    }
+    status
 }
 
 /// Reads an I/O port.

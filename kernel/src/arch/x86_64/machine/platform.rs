@@ -217,6 +217,10 @@ impl Devices for Machine {
         paging::kernel_root_entry()
     }
 
+    fn watches_eight_bytes(&self) -> bool {
+        cpu::watches_eight_bytes()
+    }
+
     fn ioapics(&self) -> u8 {
         self.io_apics.count()
     }

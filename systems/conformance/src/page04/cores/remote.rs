@@ -327,7 +327,11 @@ fn set_handler(f: &mut Fixture) -> TestResult {
                 .set_space(Some(handler), root, GuardData(0), vspace)?;
             told.store(1, SeqCst);
             let fault = handler.recv(reply).message;
-            ensure_eq!(fault.label(), fault::USER_EXCEPTION);
+            let expected = match PROFILE.hardware_debug {
+                true => fault::DEBUG_EXCEPTION,
+                false => fault::USER_EXCEPTION,
+            };
+            ensure_eq!(fault.label(), expected);
             reply.send(Message::new(0, [behind_breakpoint(fault.word(0))]));
             linger();
         }

@@ -16,6 +16,7 @@ use crate::arch::abi::{space, Devices};
 use crate::cap::Capability;
 use crate::invoke::{Error, Invocation, Outcome, Stop};
 use crate::mem::{Kind, Ref};
+use crate::object::Tcb;
 use crate::time::Turn;
 use crate::{Kernel, View};
 
@@ -39,6 +40,15 @@ pub fn invoke(k: &mut Kernel, call: &Invocation, kind: Kind) -> Result<Outcome, 
         }
         _ => Err(Error::InvalidCapability(0).into()),
     }
+}
+
+/// Invokes a TCB in a way that only this architecture has: none.
+///
+/// # Errors
+/// Always.
+#[inline(always)]
+pub fn thread(_k: &Kernel, _call: &Invocation, _thread: Ref<Tcb>) -> Result<Outcome, Stop> {
+    Err(Error::IllegalOperation.into())
 }
 
 /// The last capability to an object of `kind` goes: one bounded step ends it.

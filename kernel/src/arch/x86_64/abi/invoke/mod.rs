@@ -3,6 +3,8 @@
 #![forbid(unsafe_code)]
 
 pub mod asid;
+#[cfg(feature = "hardware-debug")]
+mod debugging;
 pub mod frame;
 pub mod iommu;
 pub mod ioport;
@@ -17,6 +19,7 @@ use crate::arch::abi::space;
 use crate::cap::Capability;
 use crate::invoke::{Error, Invocation, Outcome, Stop};
 use crate::mem::{Kind, Ref};
+use crate::object::Tcb;
 use crate::time::Turn;
 use crate::{Kernel, View};
 
@@ -37,6 +40,21 @@ pub fn invoke(k: &mut Kernel, call: &Invocation, kind: Kind) -> Result<Outcome, 
         Kind::IoPort => ioport::invoke(k, call),
         _ => Err(Error::InvalidCapability(0)),
     }?)
+}
+
+/// Invokes the TCB of `thread` in a way that only this architecture has, or none.
+///
+/// # Errors
+/// As [`invoke`].
+#[inline(always)]
+pub fn thread(k: &Kernel, call: &Invocation, thread: Ref<Tcb>) -> Result<Outcome, Stop> {
+    #[cfg(feature = "hardware-debug")]
+    return debugging::invoke(k, call, thread);
+    #[cfg(not(feature = "hardware-debug"))]
+    {
+        let _ = (k, call, thread);
+        Err(Error::IllegalOperation.into())
+    }
 }
 
 /// The last capability to an object of `kind` goes: one bounded step ends it.

@@ -133,10 +133,7 @@ fn trap_flag(f: &mut Fixture) -> TestResult {
     let stopped = thread.run(f)?;
     let ip = stopped.words[fault::user_exception::FAULT_IP];
     ensure!(
-        stopped.label == fault::USER_EXCEPTION
-            && stopped.words[fault::user_exception::NUMBER] == 1
-            && ip >= thread.code + 8
-            && ip <= thread.code + 10,
+        stopped.exception() == Some(1) && ip >= thread.code + 8 && ip <= thread.code + 10,
         "expected exception 1 after the system call, saw fault {} {:#x?}",
         stopped.label,
         stopped.words
