@@ -54,6 +54,10 @@ pub const DEEPER: u64 = 1 << 33;
 /// With a number of bytes, as a number of a record: as many as the third argument of the function has of them.
 pub const OF_ARGUMENT: u64 = 1 << 34;
 
+/// What a turn counts for, besides one, is a multiple of this in a record of turns that are counted together; below is their
+/// bound, which may be a parameter of the analysis.
+const COUNTED: u64 = 1 << 40;
+
 /// The records of a file. Those of code that was left out have no address, and are left out, too.
 ///
 /// # Errors
@@ -90,7 +94,8 @@ pub fn read(file: &object::File) -> Result<Vec<Record>> {
             ),
         };
         let (value, detail) = match kind {
-            Kind::Steps | Kind::Together => (word(16) & u64::from(u32::MAX), word(16) >> 32),
+            Kind::Steps => (word(16) & u64::from(u32::MAX), word(16) >> 32),
+            Kind::Together => (word(16) & (COUNTED - 1), word(16) / COUNTED),
             _ => (word(16), 0),
         };
         let record = Record {
