@@ -191,6 +191,8 @@ pub const COMMIT: u64 = 2;
 pub const RECEPTION: u64 = 3;
 /// Marks: a send phase begins.
 pub const SENDING: u64 = 4;
+/// Marks: capabilities of a message are looked up.
+pub const CAPABILITIES: u64 = 5;
 
 /// What was invoked was checked, and is done now: no slot that it named was missing.
 #[inline(always)]
