@@ -39,8 +39,7 @@ fn walk(k: &View, root: Capability, cptr: u64, depth: u32) -> Option<Found> {
 /// CNode has two slots at least, and two if the CNode has more or its capability a guard: so there are fewer than 64, and
 /// of the dear ones half as many.
 #[inline(never)]
-fn descend(k: &View, slot: Ref<Slot>, rest: u64, bits_left: i32) -> Option<Found> {
-    let (mut slot, mut rest, mut bits_left) = (slot, rest, bits_left);
+fn descend(k: &View, mut slot: Ref<Slot>, mut rest: u64, mut bits_left: i32) -> Option<Found> {
     let mut levels = Together::<DEEPER>::new(true);
     let mut bits = Together::<{ WORD_BITS as u64 }>::new(true);
     while bits_left > 0 {
