@@ -21,8 +21,6 @@ use sandglass_kernel::{CoreId, CORES};
 const WORD: u64 = 0;
 const DATA: u64 = 8;
 const PREV: u64 = 16;
-/// Where the first word has the kind (`mem/tagged.rs`).
-const KIND_SHIFT: u32 = 7;
 
 /// A world with threads in every kind of queue: some ready, one waiting for a refill, one waiting
 /// to receive.
@@ -163,7 +161,7 @@ const DAMAGES: &[Damage] = &[
         };
         let frame = scene.site(4, page);
         // Twice as large.
-        scene.poke(frame, WORD, scene.peek(frame, WORD) + (1 << 5));
+        scene.poke(frame, WORD, scene.peek(frame, WORD) + (1 << 19));
     }),
     ("bindings_are_mutual", |scene| {
         let thread = scene.ready();
@@ -309,7 +307,7 @@ const DAMAGES: &[Damage] = &[
     ("issued_devices_are_as_capabilities_say", |scene| {
         let (kind, data) = isa::DAMAGED.2;
         let other = scene.of(Kind::Domain);
-        scene.poke(other, WORD, u64::from(kind.number()) << KIND_SHIFT);
+        scene.poke(other, WORD, kind.number().into());
         scene.poke(other, DATA, data);
     }),
 ];

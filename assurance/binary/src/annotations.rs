@@ -38,11 +38,14 @@ pub struct Record {
 }
 
 /// The marks, by their numbers.
-pub const MARKS: [(&str, u64); 4] = [
+pub const MARKS: [(&str, u64); 7] = [
     ("invocation", 1),
     ("commit", 2),
     ("reception", 3),
     ("sending", 4),
+    ("capabilities", 5),
+    ("taken", 6),
+    ("given", 7),
 ];
 
 /// Levels of capability spaces, as a number of a record: how many is a parameter of the analysis.
@@ -53,6 +56,10 @@ pub const DEEPER: u64 = 1 << 33;
 
 /// With a number of bytes, as a number of a record: as many as the third argument of the function has of them.
 pub const OF_ARGUMENT: u64 = 1 << 34;
+
+/// What a turn counts for, besides one, is a multiple of this in a record of turns that are counted together; below is their
+/// bound, which may be a parameter of the analysis.
+const COUNTED: u64 = 1 << 40;
 
 /// The records of a file. Those of code that was left out have no address, and are left out, too.
 ///
@@ -90,7 +97,8 @@ pub fn read(file: &object::File) -> Result<Vec<Record>> {
             ),
         };
         let (value, detail) = match kind {
-            Kind::Steps | Kind::Together => (word(16) & u64::from(u32::MAX), word(16) >> 32),
+            Kind::Steps => (word(16) & u64::from(u32::MAX), word(16) >> 32),
+            Kind::Together => (word(16) & (COUNTED - 1), word(16) / COUNTED),
             _ => (word(16), 0),
         };
         let record = Record {

@@ -286,7 +286,7 @@ function share_turns
     dec ecx
     jnz 1b
 2:  record TURNS, 9
-    record TOGETHER, 1 << 32 | 6
+    record TOGETHER, 1 << 40 | 6
     .rept 5
     nop
     .endr

@@ -16,7 +16,7 @@ pub(in crate::arch) mod kind {
     /// It is reached at most so many times between two checks for interrupts: the lower half; the upper one says what is
     /// counted together.
     pub const STEPS: u64 = 4;
-    /// It is reached at most so many times in each call of the function that it is in: the lower half; the upper one says
+    /// It is reached at most so many times in each call of the function that it is in: the lower 40 bits; those above say
     /// as how many it counts, besides one.
     pub const TOGETHER: u64 = 6;
     /// Limits of paths name it.
@@ -33,6 +33,16 @@ pub const OF_ARGUMENT: u64 = 1 << 34;
 /// The most levels that there can be: a bit of an address leads through one, at least.
 #[cfg(not(target_os = "none"))]
 const MOST_LEVELS: u64 = 64;
+
+/// A bound, whatever the depth of capability spaces.
+#[cfg(not(target_os = "none"))]
+const fn at_any_depth(most: u64) -> u64 {
+    match most {
+        LEVELS => MOST_LEVELS,
+        DEEPER => MOST_LEVELS - 1,
+        most => most,
+    }
+}
 
 /// Says something of the place where it is called. A macro, as the text of assembly is one.
 #[cfg(target_os = "none")]
@@ -76,11 +86,7 @@ impl<const MOST: u64> Turns<MOST> {
         #[cfg(not(target_os = "none"))]
         {
             self.taken += 1;
-            let most = match MOST {
-                LEVELS => MOST_LEVELS,
-                DEEPER => MOST_LEVELS - 1,
-                most => most,
-            };
+            let most = at_any_depth(MOST);
             assert!(self.taken <= most, "a loop takes more than {most} turns");
         }
     }
@@ -93,7 +99,7 @@ pub fn turns<const MOST: u64, I: Iterator>(turns: I) -> impl Iterator<Item = I::
     turns.inspect(move |_| taken.turn())
 }
 
-/// The turns that several loops of a function, which is never inlined, may take together in one call.
+/// The turns that several loops of a function, which is never inlined, may take together in one call: `MOST`, or [`DEEPER`].
 pub struct Together<const MOST: u64> {
     #[cfg(not(target_os = "none"))]
     taken: u64,
@@ -120,13 +126,14 @@ impl<const MOST: u64> Together<MOST> {
     #[inline(always)]
     pub fn turns<const COUNT: u64>(&mut self) {
         #[cfg(target_os = "none")]
-        record!(kind::TOGETHER, (COUNT - 1) << 32 | MOST);
+        record!(kind::TOGETHER, (COUNT - 1) << 40 | MOST);
         #[cfg(not(target_os = "none"))]
         if self.taken != u64::MAX {
             self.taken += COUNT;
+            let most = at_any_depth(MOST);
             assert!(
-                self.taken <= MOST,
-                "loops take more than {MOST} turns together"
+                self.taken <= most,
+                "loops take more than {most} turns together"
             );
         }
     }
@@ -184,6 +191,12 @@ pub const COMMIT: u64 = 2;
 pub const RECEPTION: u64 = 3;
 /// Marks: a send phase begins.
 pub const SENDING: u64 = 4;
+/// Marks: capabilities of a message are looked up.
+pub const CAPABILITIES: u64 = 5;
+/// Marks: a context is returned from a thread that waits for it to be refilled, or to be chosen.
+pub const TAKEN: u64 = 6;
+/// Marks: a notification gives its context.
+pub const GIVEN: u64 = 7;
 
 /// What was invoked was checked, and is done now: no slot that it named was missing.
 #[inline(always)]

@@ -7,7 +7,7 @@
 //! | --- | --- | --- |
 //! | endpoint, notification | rights | badge |
 //! | reply | rights (grant) | – |
-//! | CNode | guard size in bits | guard, in the upper bits: its first bit is the word's first |
+//! | CNode | bits of a word that it does not translate | guard, in the upper bits: its first bit is the word's first |
 //! | untyped | – | watermark in bytes: where the next object may lie |
 //! | frame | rights | mapping, as the architecture encodes it; 0 if not mapped |
 //! | IRQ handler | – | IRQ |
@@ -67,7 +67,7 @@ impl CNodeCap {
 
     /// Bits of the guard.
     pub fn guard_size(self) -> u32 {
-        u32::from(self.node.word().flags()) & 63
+        self.bits() - self.radix()
     }
 
     /// The guard, as a number.
@@ -90,21 +90,30 @@ impl CNodeCap {
     /// Bits of an address that it translates: those of the guard and of the number of a slot, a word
     /// at most.
     pub fn bits(self) -> u32 {
-        self.guard_size() + self.radix()
+        u64::BITS - self.unused_bits()
     }
 
     /// The bits of a word that it does not translate.
     #[inline(always)]
     pub fn unused_bits(self) -> u32 {
-        self.bits().wrapping_neg() % u64::BITS
+        self.node.word().flags().into()
     }
 
     /// The slot that the first bits of `address` name, from its upper end: the guard, and its number.
     /// `None` if they do not begin with the guard.
     pub fn slot(self, address: u64) -> Option<Ref<Slot>> {
         // Where the address has the guard, zeroes are left of it.
-        self.node.slot_named_by(address ^ self.guard, self.bits())
+        self.node
+            .slot_named_by(address ^ self.guard, self.unused_bits())
     }
+}
+
+/// The bits of a word that one bit leaves.
+const ALL_BUT_ONE: u8 = u64::BITS as u8 - 1;
+
+/// The bits of a word that `word`, which names a CNode, does not translate with a guard of this size: they are fewer than 64.
+fn unused_bits(word: Tagged, guard_size: u8) -> u8 {
+    u64::BITS as u8 - word.shape() as u8 - guard_size
 }
 
 /// A frame of user memory.
@@ -140,6 +149,7 @@ impl Capability {
     pub fn original(word: Tagged) -> Self {
         let flags = match word.kind() {
             Kind::Endpoint | Kind::Notification | Kind::Reply => Rights::ALL.bits(),
+            Kind::CNode => unused_bits(word, 0),
             _ => 0,
         };
         Capability {
@@ -228,8 +238,9 @@ impl Capability {
     }
 
     /// The CNode, if it has two slots, and the capability no guard.
+    #[inline(always)]
     pub fn plain_pair(self) -> Option<PairWord> {
-        PairWord::of(self.word)
+        PairWord::of(self.word, ALL_BUT_ONE)
     }
 
     pub fn untyped(self) -> Option<UntypedMemory> {
@@ -308,12 +319,13 @@ impl Capability {
             }
             Kind::CNode => {
                 let guard_size = data & 63;
-                let radix = self.word.shape() & 63;
-                if guard_size + radix > 64 {
+                if guard_size + self.word.shape() > u64::BITS.into() {
                     return None;
                 }
                 Some(Capability {
-                    word: self.word.with_flags(guard_size as u8),
+                    word: self
+                        .word
+                        .with_flags(unused_bits(self.word, guard_size as u8)),
                     // Two shifts, so that no guard is right too.
                     data: data >> 6 << 1 << (63 - guard_size),
                 })
@@ -326,7 +338,7 @@ impl Capability {
     #[must_use]
     pub fn with_zero_guard(self, guard_size: u8) -> Self {
         Capability {
-            word: self.word.with_flags(guard_size),
+            word: self.word.with_flags(unused_bits(self.word, guard_size)),
             data: 0,
         }
     }

@@ -27,57 +27,52 @@ const WORD_BITS: u32 = 64;
 #[inline(always)]
 fn walk(k: &View, root: Capability, cptr: u64, depth: u32) -> Option<Found> {
     let (slot, rest, bits_left) = step(root.cnode()?, top(cptr, depth), depth as i32)?;
-    let cap = slot.at(k).cap();
     // Most spaces have one level.
-    if bits_left > 0 && cap.is(Kind::CNode) {
-        descend(k, cap, slot, rest, bits_left)
+    if bits_left > 0 && slot.at(k).cap().is(Kind::CNode) {
+        descend(k, slot, rest, bits_left)
     } else {
         ended(slot, bits_left)
     }
 }
 
-/// Walks on from `slot`, which holds `cap`, along the first bits of `rest`, of which there is one
-/// at least. Each step uses a bit at least, as a CNode has two slots at least, and two if the CNode has more or its
-/// capability a guard: so there are fewer than 64, and of the dear ones half as many.
+/// Walks on from `slot` along the first bits of `rest`, of which there is one at least. Each step uses a bit at least, as a
+/// CNode has two slots at least, and two if the CNode has more or its capability a guard: so there are fewer than 64, and
+/// of the dear ones half as many.
 #[inline(never)]
-fn descend(k: &View, cap: Capability, slot: Ref<Slot>, rest: u64, bits_left: i32) -> Option<Found> {
-    let (mut cap, mut slot, mut rest, mut bits_left) = (cap, slot, rest, bits_left);
-    let mut turns = Turns::<DEEPER>::new();
+fn descend(k: &View, mut slot: Ref<Slot>, mut rest: u64, mut bits_left: i32) -> Option<Found> {
+    let mut levels = Together::<DEEPER>::new(true);
     let mut bits = Together::<{ WORD_BITS as u64 }>::new(true);
     while bits_left > 0 {
-        turns.turn();
-        if let Some(pair) = cap.plain_pair() {
-            // What the deepest spaces are made of.
+        // What the deepest spaces are made of.
+        while let Some(pair) = slot.at(k).cap().plain_pair() {
+            levels.turn();
             bits.turn();
-            slot = pair.slot_named_by(rest);
-            rest = rest.wrapping_shl(1);
+            (slot, rest) = pair.slot_named_by(rest);
             bits_left -= 1;
-        } else if let Some(node) = cap.cnode() {
-            bits.turns::<2>();
-            let Some(next) = step(node, rest, bits_left) else {
-                bits_left = -1;
-                break;
-            };
-            (slot, rest, bits_left) = next;
-        } else {
-            break;
+            if bits_left == 0 {
+                return ended(slot, bits_left);
+            }
         }
-        cap = slot.at(k).cap();
+        let Some(node) = slot.at(k).cap().cnode() else {
+            break;
+        };
+        levels.turn();
+        bits.turns::<2>();
+        (slot, rest, bits_left) = step(node, rest, bits_left)?;
     }
     ended(slot, bits_left)
 }
 
-/// Where `node` leads with the first bits of `rest`; the bits behind those; and how many are left
-/// of `bits_left`: less than none, if there were too few.
+/// Where `node` leads with the first bits of `rest`; the bits behind those, and behind these what was used; and how many
+/// are left of `bits_left`: less than none, if there were too few.
 #[inline(always)]
 fn step(node: CNodeCap, rest: u64, bits_left: i32) -> Option<(Ref<Slot>, u64, i32)> {
     let slot = node.slot(rest)?;
-    // Behind a whole word there is nothing, and nothing is left to be looked up.
-    let (bits, unused) = (node.bits(), node.unused_bits());
+    let unused = node.unused_bits();
     Some((
         slot,
-        rest.wrapping_shl(bits),
-        bits_left - WORD_BITS as i32 + unused as i32,
+        rest.rotate_right(unused),
+        bits_left + (unused as i32 - WORD_BITS as i32),
     ))
 }
 

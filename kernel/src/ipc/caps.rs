@@ -4,7 +4,7 @@ use sandglass_abi::message::{ipc_buffer, MessageInfo, MAX_EXTRA_CAPS};
 
 use super::message::buffer;
 use super::Message;
-use crate::arch::bounds::{turns, Together};
+use crate::arch::bounds::{mark, turns, Together, CAPABILITIES};
 use crate::cap::{derivation, lookup};
 use crate::mem::user::Buffer;
 use crate::mem::{objects, Ref, Slot};
@@ -44,6 +44,7 @@ pub fn look_up(
     count: usize,
     extra: &mut ExtraCaps,
 ) -> Result<(), BadCap> {
+    mark::<CAPABILITIES>();
     let root = objects::tcb_slot(sender, TcbSlot::CSpace).at(k).cap();
     let look_up = |i, entry: &mut Option<Ref<Slot>>| {
         if i < count {

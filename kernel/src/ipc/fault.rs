@@ -185,10 +185,8 @@ fn set_long(k: &Kernel, sender: Ref<Tcb>, thread: Ref<Tcb>, order: Transfer) -> 
 fn set_registers(k: &Kernel, sender: Ref<Tcb>, thread: Ref<Tcb>, order: Transfer) -> bool {
     let info = MessageInfo::from_raw(sender.at(k).context().info());
     let reply = Message::new(k, sender, info);
-    let length = reply.length().min(order.len());
-    for i in turns::<{ Transfer::LONGEST_REPLY as u64 }, _>(0..length) {
-        let value = reply.word(k, sender, i);
-        thread.at(k).context().transfer_set(k, order, i, value);
-    }
+    let word = |i| reply.word(k, sender, i);
+    let context = thread.at(k).context();
+    context.transfer_set::<{ Transfer::LONGEST_REPLY as u64 }>(k, order, reply.length(), word);
     info.label() == 0
 }

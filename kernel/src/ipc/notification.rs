@@ -41,8 +41,10 @@ fn deliver(
     recipient.at(k).set_state(k, State::Running);
     trace!(k, wake(recipient));
     recipient.at(k).context().set_badge(k, badge);
-    context::donate_of_notification(k, turn, notification, recipient);
-    context::wake_refills(k, recipient);
+    match recipient.at(k).sched_context() {
+        Some(_) => context::wake_refills(k, recipient),
+        None => context::donate_of_notification(k, turn, notification, recipient),
+    }
     turn.wake(k, recipient);
 }
 

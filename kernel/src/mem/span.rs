@@ -114,39 +114,38 @@ impl CNodeWord {
         (self.0.shape() & RADIX) as u32
     }
 
-    /// The slot whose number is the first `bits` bits of `address`, from its upper end: from the
-    /// radix to a word. `None` if there is no such slot, because those before the last ones, as many
-    /// as the radix says, are not all zero.
+    /// The slot whose number is `address` but for its last bits, as many as are `unused`. `None` if there is no such slot,
+    /// because those before the last ones, as many as the radix says, are not all zero.
     #[inline(always)]
-    pub fn slot_named_by(self, address: u64, bits: u32) -> Option<Ref<Slot>> {
-        // A shift is by the lowest bits of its count, and there is one bit at least.
-        let index = address.wrapping_shr(bits.wrapping_neg());
+    pub fn slot_named_by(self, address: u64, unused: u32) -> Option<Ref<Slot>> {
+        // A shift is by the lowest bits of its count.
+        let index = address.wrapping_shr(unused);
         if index.wrapping_shr(self.radix()) != 0 {
             return None;
         }
-        let offset = index.wrapping_mul(size_of::<Slot>() as u64);
         // SAFETY: as for `Span::of` and `Span::slot`; the index was compared with the number of
         // slots, which is less than 2^63. No CNode is at address 0, where no object lies.
-        Some(unsafe { Ref::mint_at(self.0.address().offset(offset).get()) })
+        Some(unsafe { Ref::mint_at(self.0.element(index)) })
     }
 }
 
-/// A word that names a CNode of two slots, and has no flags.
+/// A word that names a CNode whose slots, with these flags, are those of one bit of an address: a plain pair.
 #[derive(Clone, Copy)]
 pub struct PairWord(Tagged);
 
 impl PairWord {
-    /// `word`, if it is such a one.
-    pub fn of(word: Tagged) -> Option<PairWord> {
-        word.is_plain(Kind::CNode, 1).then_some(PairWord(word))
+    /// `word`, if it names a CNode with such `flags`.
+    #[inline(always)]
+    pub fn of(word: Tagged, flags: u8) -> Option<PairWord> {
+        word.begins_as(Kind::CNode, 1, flags)
+            .then_some(PairWord(word))
     }
 
-    /// The slot whose number is the first bit of `address`.
+    /// The slot whose number is the first bit of `address`, and the bits behind that.
     #[inline(always)]
-    pub fn slot_named_by(self, address: u64) -> Ref<Slot> {
-        const { assert!(size_of::<Slot>() == 1 << (63 - 58)) };
-        let offset = address >> 58 & size_of::<Slot>() as u64;
-        // SAFETY: as for `CNodeWord`.
-        unsafe { Ref::mint_at(self.0.address().offset(offset).get()) }
+    pub fn slot_named_by(self, address: u64) -> (Ref<Slot>, u64) {
+        // SAFETY: as for `CNodeWord`: each CNode has two slots.
+        let slot = unsafe { Ref::mint_at(self.0.one_of_two(address)) };
+        (slot, address << 1)
     }
 }

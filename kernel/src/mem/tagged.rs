@@ -39,6 +39,11 @@ impl Kind {
         Kind(number)
     }
 
+    /// Whether a word of this kind may have the mark of its shape.
+    const fn may_be_marked(self) -> bool {
+        matches!(self, Kind::Frame | Kind::Untyped | Kind::Zombie)
+    }
+
     pub const fn number(self) -> u8 {
         self.0
     }
@@ -108,25 +113,32 @@ pub trait FixedSize: Object {}
 /// Zero bytes are a valid value, and they say that nothing is there.
 pub unsafe trait Zeroed: FixedSize {}
 
-/// Object address, kind, shape and flags in one word: shape in bits 0–6, kind in bits 7–11, flags
-/// in bits 12–19, address / 16 in bits 20–63. Zero is the null word.
+/// Object address, kind, shape and flags in one word: kind in bits 0–6, flags in bits 8–13, address / 16 in bits 20–63; of the
+/// shape, the size in bits 14–19 and the mark in bit 7. Zero is the null word.
 ///
 /// The *shape* (a size, whether memory is a device's) is what references depend on: it is set
 /// here in `mem/` when memory is given out, and nobody else can change it. The *flags* belong to
 /// the capability and are free.
+///
+/// A look-up takes a word apart at each level. So the kind is a byte, as only what is no object has a mark, and the flags,
+/// by which a CNode's capability says how far to shift an address, follow it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tagged(u64);
 
-const KIND_SHIFT: u32 = 7;
-const KIND_MASK: u64 = 0x1f;
-const SHAPE_MASK: u64 = 0x7f;
-const FLAGS_SHIFT: u32 = 12;
-const FLAGS_MASK: u64 = 0xff;
+const KIND_MASK: u64 = 0x7f;
+const MARK: u64 = 1 << 7;
+const FLAGS_SHIFT: u32 = 8;
+const FLAGS: u64 = 0x3f << FLAGS_SHIFT;
+const SIZE_SHIFT: u32 = 14;
+const SIZE_MASK: u64 = 0x3f;
 const ADDRESS_SHIFT: u32 = 20;
 
-/// Shape of untyped memory and of frames: log2 of the bytes, and a mark if they are a device's.
-const BITS: u64 = 0x3f;
-const DEVICE: u64 = 1 << 6;
+/// The mark of a shape, above its size.
+const SHAPE_MARK: u64 = SIZE_MASK + 1;
+
+/// Shape of untyped memory and of frames: log2 of the bytes, and the mark if they are a device's.
+const BITS: u64 = SIZE_MASK;
+const DEVICE: u64 = SHAPE_MARK;
 
 impl Tagged {
     pub const NULL: Tagged = Tagged(0);
@@ -149,11 +161,9 @@ impl Tagged {
     }
 
     const fn pack(kind: u8, address: PhysAddr, shape: u64) -> Self {
-        Tagged(
-            (kind as u64) << KIND_SHIFT
-                | shape & SHAPE_MASK
-                | (address.get() >> 4) << ADDRESS_SHIFT,
-        )
+        let mark = (shape & SHAPE_MARK) * (MARK / SHAPE_MARK);
+        let size = (shape & SIZE_MASK) << SIZE_SHIFT;
+        Tagged(kind as u64 | mark | size | (address.get() >> 4) << ADDRESS_SHIFT)
     }
 
     /// The object, if the word names one of type `T`.
@@ -180,24 +190,24 @@ impl Tagged {
         ((self.shape() & BITS) as u8, self.shape() & DEVICE != 0)
     }
 
-    /// The shape, 7 bits.
+    /// The shape: the size, 6 bits, and above it the mark.
     pub const fn shape(self) -> u64 {
-        self.0 & SHAPE_MASK
+        self.0 >> SIZE_SHIFT & SIZE_MASK | self.0 / MARK * SHAPE_MARK & SHAPE_MARK
     }
 
     /// The same word with other flags.
     #[must_use]
     pub const fn with_flags(self, flags: u8) -> Self {
-        Tagged(self.0 & !(FLAGS_MASK << FLAGS_SHIFT) | (flags as u64) << FLAGS_SHIFT)
+        Tagged(self.0 & !FLAGS | (flags as u64) << FLAGS_SHIFT & FLAGS)
     }
 
     pub const fn flags(self) -> u8 {
-        (self.0 >> FLAGS_SHIFT & FLAGS_MASK) as u8
+        ((self.0 & FLAGS) as u32 >> FLAGS_SHIFT) as u8
     }
 
     /// Whether both words name the same memory as the same kind and shape, flags apart.
     pub const fn same(self, other: Tagged) -> bool {
-        (self.0 ^ other.0) & !(FLAGS_MASK << FLAGS_SHIFT) == 0
+        (self.0 ^ other.0) & !FLAGS == 0
     }
 
     /// Address of the named memory; 0 if the word names none.
@@ -205,18 +215,34 @@ impl Tagged {
         PhysAddr::new((self.0 >> ADDRESS_SHIFT) << 4)
     }
 
+    /// Slot `i` of the CNode that the word names starts where the result says, in bytes.
+    #[inline(always)]
+    pub(super) const fn element(self, i: u64) -> u64 {
+        // In units of slots, which nothing else is left of then: CNodes are aligned to two of them.
+        (self.0 >> (ADDRESS_SHIFT + 1)).wrapping_add(i) << 5
+    }
+
+    /// The first two slots of the CNode that the word names: that of the first bit of `address`, as [`element`](Self::element).
+    #[inline(always)]
+    pub(super) const fn one_of_two(self, address: u64) -> u64 {
+        (self.0 >> (ADDRESS_SHIFT + 2) << 1 | address >> 63) << 5
+    }
+
     /// The kind that the tag says.
     pub const fn kind(self) -> Kind {
-        Kind((self.0 >> KIND_SHIFT & KIND_MASK) as u8)
+        Kind((self.0 & KIND_MASK) as u8)
     }
 
-    /// Whether the word is of `kind` and `shape`, without flags; one comparison.
-    pub const fn is_plain(self, kind: Kind, shape: u64) -> bool {
-        self.0 & ((1 << ADDRESS_SHIFT) - 1) == (kind.number() as u64) << KIND_SHIFT | shape
+    /// Whether kind and flags, and the size but for its upper bits, are those of `other`, without a mark; one comparison.
+    pub const fn begins_as(self, kind: Kind, size: u64, flags: u8) -> bool {
+        let word = Self::pack(kind.number(), PhysAddr::new(0), size).with_flags(flags);
+        self.0 as u16 == word.0 as u16
     }
 
-    /// Whether the word is of `kind`; one comparison, unlike `kind() == kind`.
+    /// Whether the word is of `kind`; one comparison, mostly of a byte.
+    #[inline(always)]
     pub const fn is(self, kind: Kind) -> bool {
-        self.0 & KIND_MASK << KIND_SHIFT == (kind.number() as u64) << KIND_SHIFT
+        let mark = if kind.may_be_marked() { MARK } else { 0 };
+        self.0 as u8 & !(mark as u8) == kind.number()
     }
 }

@@ -356,7 +356,9 @@ impl Queue {
                 break;
             }
             steps.turn();
-            at = links.branch(key.side(bit)).get();
+            // One is chosen when both are there: that is shorter than to count to it.
+            let branch = |side| links.branch(side).get();
+            at = core::hint::select_unpredictable(key.0 & bit == 0, branch(0), branch(1));
         }
         let owner = at.get()?;
         // To the side where the key is.

@@ -1,6 +1,7 @@
 //! Binding, lending and configuring scheduling contexts (04, sections 5 and 7).
 
 use super::{account, remote, schedule, Refills, Turn};
+use crate::arch::bounds;
 use crate::cores::CoreId;
 use crate::mem::Ref;
 use crate::object::{Notification, Parameters, SchedContext, State, Tcb};
@@ -92,8 +93,16 @@ fn is_in_use(k: &Kernel, handle: Ref<SchedContext>) -> bool {
 pub fn unblock(k: &Kernel, handle: Ref<SchedContext>) {
     let context = handle.at(k);
     let has_refills = context.is_active() && !context.is_round_robin();
-    if has_refills && Refills::of(k, handle).unblock() {
-        k.core_of(context.core()).request_reprogram(k);
+    if has_refills && Refills::of(k, handle).ready() {
+        renew(k, handle);
+    }
+}
+
+/// Does so where they are ready. Apart, as limits of paths name it.
+#[inline(never)]
+fn renew(k: &Kernel, handle: Ref<SchedContext>) {
+    if Refills::of(k, handle).unblock() {
+        k.core_of(handle.at(k).core()).request_reprogram(k);
     }
 }
 
@@ -189,7 +198,9 @@ pub fn donate(k: &Kernel, turn: &Turn, handle: Ref<SchedContext>, to: Ref<Tcb>) 
     if let Some(from) = handle.at(k).thread() {
         let was_queued = schedule::unqueue(k, from);
         from.at(k).set_sched_context(k, None);
-        if !was_queued {
+        if was_queued {
+            bounds::mark::<{ bounds::TAKEN }>();
+        } else {
             taken_from(k, turn, from);
         }
     }
@@ -222,10 +233,9 @@ pub fn donate_of_notification(
     };
     if handle.at(k).thread().is_none() {
         trace!(k, give_of_notification(handle, to));
+        bounds::mark::<{ bounds::GIVEN }>();
         donate(k, turn, handle, to);
-        if handle.at(k).is_sporadic() && !is_in_use(k, handle) {
-            unblock(k, handle);
-        }
+        wake_refills(k, to);
         resume(k, handle);
     }
 }

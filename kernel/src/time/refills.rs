@@ -436,12 +436,13 @@ impl<'k> Refills<'k> {
 
     /// The context, which is not round-robin, was not in use: what is ready starts anew from now
     /// on. Returns whether anything may have changed, so that the timer is to be programmed again.
+    #[inline(always)]
     pub fn unblock(self) -> bool {
-        if !self.ready() {
-            return false;
+        let is_ready = self.ready();
+        if is_ready {
+            self.start_head(self.k.core().now());
         }
-        self.start_head(self.k.core().now());
-        true
+        is_ready
     }
 
     /// The context, which is not round-robin, could not be used for `ticks`: its head starts later by

@@ -77,6 +77,7 @@ pub fn enqueue(k: &Kernel, thread: Ref<Tcb>) {
 }
 
 /// The thread of `context`, in no queue, waits for its head refill (04, section 8.4).
+#[inline(never)]
 pub fn postpone(k: &Kernel, handle: Ref<SchedContext>) {
     let thread = handle.at(k).thread();
     let Some(thread) = thread.filter(|&thread| is_free(k, thread)) else {
@@ -198,18 +199,17 @@ fn release_due(k: &Kernel, turn: &Turn) {
         return;
     }
     let running = core.thread().map(|thread| thread.at(k).priority());
-    if let Some(priority) = released_above(k, running) {
-        if let Some(thread) = core.release.of(priority).first() {
-            take_due(k, thread);
-            turn.action.set(Action::Switch(thread));
-        }
+    if let Some(thread) = released_above(k, running).and_then(|due| take_due(k, due)) {
+        turn.action.set(Action::Switch(thread));
     }
 }
 
-/// Takes `thread`, whose time has come, out of its queue.
+/// Takes the first thread of `priority` whose time has come, as there is one, out of its queue.
 #[inline(never)]
-fn take_due(k: &Kernel, thread: Ref<Tcb>) {
+fn take_due(k: &Kernel, priority: u8) -> Option<Ref<Tcb>> {
+    let thread = k.core().release.of(priority).first()?;
     unqueue(k, thread);
+    Some(thread)
 }
 
 /// Carries out what the turn has come to: the thread to run, which is in no queue; `None` to idle.
@@ -264,11 +264,10 @@ fn decide_against(k: &Kernel, action: Action, current: Ref<Tcb>) -> Option<Ref<T
         }
         _ => {}
     }
-    if core.ready.has_above(running) || released_above(k, Some(running)).is_some() {
-        core.ready.enqueue(k, current);
-        None
+    if core.ready.has_above(running) {
+        enqueue_here(k, current)
     } else {
-        Some(current)
+        unless_released_above(k, current, running)
     }
 }
 
@@ -294,14 +293,14 @@ fn decide_without(k: &Kernel, action: Action, current: Option<Ref<Tcb>>) -> Opti
     }
 }
 
-/// `woken`, of `priority`, unless a thread of higher priority counts as released.
+/// `thread`, of `priority`, above which nobody is ready; unless somebody of higher priority counts as released: that one.
 #[inline(always)]
-fn unless_released_above(k: &Kernel, woken: Ref<Tcb>, priority: u8) -> Option<Ref<Tcb>> {
-    if released_above(k, Some(priority)).is_some() {
-        enqueue_here(k, woken)
-    } else {
-        Some(woken)
-    }
+fn unless_released_above(k: &Kernel, thread: Ref<Tcb>, priority: u8) -> Option<Ref<Tcb>> {
+    let Some(due) = released_above(k, Some(priority)) else {
+        return Some(thread);
+    };
+    k.core().ready.enqueue(k, thread);
+    take_due(k, due)
 }
 
 /// `thread` of this core, in no queue, is not chosen: it waits at the head of its priority. Seldom so.

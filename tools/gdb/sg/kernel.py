@@ -51,8 +51,8 @@ class Cap:
     """A capability: kind, object's address, log2 of its size where the kind has one."""
 
     def __init__(self, word, data):
-        self.kind = word >> 7 & 0x1F
-        self.bits = word & 0x3F
+        self.kind = word & 0x7F
+        self.bits = word >> 14 & 0x3F
         self.address = word >> 20 << 4
         self.data = data
 

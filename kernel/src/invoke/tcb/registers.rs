@@ -70,9 +70,8 @@ impl Write {
 
     pub fn commit(self, k: &Kernel, turn: &Turn, call: &Invocation, thread: Ref<Tcb>) {
         let context = thread.at(k).context();
-        for i in turns::<{ ORDER.len() as u64 }, _>(0..ORDER.len().min(self.count)) {
-            context.transfer_set(k, ORDER, i, call.word(k, 2 + i));
-        }
+        let word = |i| call.word(k, 2 + i);
+        context.transfer_set::<{ ORDER.len() as u64 }>(k, ORDER, self.count, word);
         context.restart(k);
         context.force_full_restore(k);
         if self.resume {

@@ -8,7 +8,7 @@ use sandglass_abi::context::aarch64::{
     FRAME_COUNT, SPSR_FIXED_DEBUG, SPSR_FIXED_RELEASE, SPSR_FLAGS,
 };
 
-use crate::arch::bounds::turns;
+use crate::arch::bounds::{turns, Together, Turns};
 use crate::cells::Owner;
 use core::cell::Cell;
 
@@ -283,11 +283,29 @@ impl Context {
         Some(self.get(*transfer.registers().get(i)?))
     }
 
-    /// Sets register `i` of the order `transfer` to the sanitised `value`; nothing past its end.
+    /// Sets the first `count` registers of the order `transfer`, at most `MOST`, to what `word` says of each, sanitised;
+    /// nothing past its end.
     #[inline(always)]
-    pub fn transfer_set(&self, k: &impl Owner, transfer: Transfer, i: usize, value: u64) {
-        if let Some(&register) = transfer.registers().get(i) {
-            self.set(k, register, sanitise(register, value));
+    pub fn transfer_set<const MOST: u64>(
+        &self,
+        k: &impl Owner,
+        transfer: Transfer,
+        count: usize,
+        word: impl Fn(usize) -> u64,
+    ) {
+        let registers = transfer.registers();
+        let registers = registers.get(..count).unwrap_or(registers);
+        let mut guarded = Together::<1>::new(true);
+        let mut turns = Turns::<MOST>::new();
+        for (i, &register) in registers.iter().enumerate() {
+            turns.turn();
+            let value = word(i);
+            if register == Register::Spsr {
+                guarded.turn();
+                self.set(k, register, sanitise(register, value));
+            } else {
+                self.set(k, register, value);
+            }
         }
     }
 

@@ -5,7 +5,7 @@
 //! every architecture.
 
 use super::debugging;
-use crate::arch::bounds::turns;
+use crate::arch::bounds::{turns, Together, Turns};
 use crate::cells::Owner;
 use core::cell::Cell;
 
@@ -118,6 +118,13 @@ const TIMEOUT_REPLY: [Register; 19] = {
         R15, FsBase,
     ]
 };
+
+/// Registers of which a user's value may have to be made harmless: a bit each. No order has more than four of them.
+const GUARDED: u32 = 1 << Register::Rflags as u32
+    | 1 << Register::NextIp as u32
+    | 1 << Register::FaultIp as u32
+    | 1 << Register::FsBase as u32
+    | 1 << Register::GsBase as u32;
 
 /// The message registers that travel in CPU registers (01, section 4.1).
 const MESSAGE: [Register; 4] = [Register::R10, Register::R8, Register::R9, Register::R15];
@@ -309,11 +316,29 @@ impl Context {
         Some(self.get(*transfer.registers().get(i)?))
     }
 
-    /// Sets register `i` of the order `transfer` to the sanitised `value`; nothing past its end.
+    /// Sets the first `count` registers of the order `transfer`, at most `MOST`, to what `word` says of each, sanitised;
+    /// nothing past its end.
     #[inline(always)]
-    pub fn transfer_set(&self, k: &impl Owner, transfer: Transfer, i: usize, value: u64) {
-        if let Some(&register) = transfer.registers().get(i) {
-            self.assign(k, register, sanitise(register, value));
+    pub fn transfer_set<const MOST: u64>(
+        &self,
+        k: &impl Owner,
+        transfer: Transfer,
+        count: usize,
+        word: impl Fn(usize) -> u64,
+    ) {
+        let registers = transfer.registers();
+        let registers = registers.get(..count).unwrap_or(registers);
+        let mut guarded = Together::<4>::new(true);
+        let mut turns = Turns::<MOST>::new();
+        for (i, &register) in registers.iter().enumerate() {
+            turns.turn();
+            let value = word(i);
+            if GUARDED >> register as u32 & 1 != 0 {
+                guarded.turn();
+                self.assign(k, register, sanitise(register, value));
+            } else {
+                self.set(k, register, value);
+            }
         }
     }
 
