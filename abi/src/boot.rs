@@ -128,6 +128,8 @@ pub mod extra {
     pub const X86_FRAMEBUFFER: u64 = 4;
     pub const X86_TSC_MHZ: u64 = 5;
     pub const DEVICE_TREE: u64 = 6;
+    /// Outside the ABI's numbers, on x86_64: how the clock was measured, a [`Clock`].
+    pub const X86_CLOCK: u64 = u64::from_le_bytes(*b"SandClck");
     /// Outside the ABI's numbers, the last of all chunks: what this kernel's time is made of, a [`Timing`].
     pub const TIMING: u64 = u64::from_le_bytes(*b"SandTime");
 
@@ -163,7 +165,47 @@ pub mod extra {
         pub latency_ns: u64,
     }
 
+    /// The payload of [`X86_CLOCK`]: seven numbers of eight bytes.
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct Clock {
+        /// Frequency of the time-stamp counter in Hz, before it was rounded to whole MHz.
+        pub hz: u64,
+        /// Bounds of it, in Hz: what the measurements leave open, and 100 ppm for the crystals that they rest on.
+        pub least_hz: u64,
+        pub most_hz: u64,
+        /// By what it is known, a bit each ([`clock_source`]).
+        pub sources: u64,
+        /// Windows of at least 10 ms that were measured, and agree.
+        pub windows: u64,
+        /// Times that all was measured again, since windows contradicted each other or said too little.
+        pub repeated: u64,
+        /// What the processor says of its clock and its timer, a bit each ([`clock_flag`]).
+        pub flags: u64,
+    }
+
+    /// Bits of [`Clock::sources`].
+    pub mod clock_source {
+        /// What the processor says (CPUID 0x15, 0x16).
+        pub const PROCESSOR: u64 = 1 << 0;
+        pub const HPET: u64 = 1 << 1;
+        /// ACPI's power-management timer.
+        pub const POWER_TIMER: u64 = 1 << 2;
+        pub const PIT: u64 = 1 << 3;
+    }
+
+    /// Bits of [`Clock::flags`].
+    pub mod clock_flag {
+        /// The time-stamp counter is invariant; if clear, an emulator or a hypervisor does not say so.
+        pub const INVARIANT: u64 = 1 << 0;
+        /// The timer waits for values of the time-stamp counter (TSC-deadline mode).
+        pub const DEADLINE: u64 = 1 << 1;
+        /// The timer goes on in the processor's deepest sleep.
+        pub const LASTING_TIMER: u64 = 1 << 2;
+    }
+
     /// Whole lengths of chunks, bytes.
+    pub const X86_CLOCK_LEN: usize = HEADER_LEN + core::mem::size_of::<Clock>();
     pub const TIMING_LEN: usize = HEADER_LEN + core::mem::size_of::<Timing>();
     pub const X86_VBE_LEN: usize = 800;
     pub const X86_MEMORY_MAP_LEN: usize = 1220;

@@ -435,10 +435,18 @@ pub struct MachineStateArgs {
 /// What else can be done with the machine's state.
 #[derive(Clone, Copy, Subcommand)]
 pub enum MachineAction {
-    /// Write the table of the state into the book
+    /// Write the table of the state, and that of machines and processors, into the book
     Table,
     /// Have a kernel set pieces of the state wrong, one at a time, and report whether each is noticed
     Spoiled,
+    /// Boot on many machines and processors of the emulator: each boots, or is refused in words (x86_64)
+    Matrix,
+    /// Boot on a host that is kept busy: the clock is within 0.1 % of the emulator's, or refused (x86_64)
+    Busy {
+        /// How often
+        #[arg(long, value_name = "N", default_value_t = 100)]
+        boots: u32,
+    },
 }
 
 /// Arguments of `sandglass conformance`.

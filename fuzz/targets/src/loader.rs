@@ -9,7 +9,7 @@ use sandglass_kernel::arch::hosted::Machine;
 use sandglass_kernel::arch::x86_64::entry::loader::Loader;
 use sandglass_kernel::arch::x86_64::entry::multiboot2;
 use sandglass_kernel::arch::x86_64::entry::start_info::free_memory;
-use sandglass_kernel::arch::x86_64::machine::acpi::{Madt, PhysicalMemory, Rsdp};
+use sandglass_kernel::arch::x86_64::machine::acpi::{self, Madt, PhysicalMemory, Rsdp};
 use sandglass_kernel::arch::Register;
 use sandglass_kernel::boot::{self, List, MachineInfo, Range, RootTask, MAX_RAM, MAX_RESERVED};
 use sandglass_kernel::event::{self, Event, Next, Trap};
@@ -111,6 +111,9 @@ fn run(input: &[u8]) {
         }
         madt.io_apics(&memory, |paddr| reserve(page(paddr)));
     }
+    if let Ok(rsdp) = rsdp {
+        let _ = (acpi::hpet(&memory, rsdp), acpi::power_timer(&memory, rsdp));
+    }
     let Some(info) = info else { return };
     let Some(file) = info.module() else { return };
     let memory_map = info.memory_map();
@@ -121,6 +124,7 @@ fn run(input: &[u8]) {
         memory_map,
         rsdp: rsdp.ok().map(|rsdp| rsdp.bytes(&memory)),
         framebuffer: info.framebuffer(),
+        clock: None,
     };
     let free: Vec<Range> = found.free.iter().copied().collect();
     check_ram(&free, found.module, file);

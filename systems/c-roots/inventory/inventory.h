@@ -24,6 +24,8 @@ struct slot_region dynamic_region(unsigned i);
 /* Numbers of chunks in their order, and 0. The last one is of Sandglass, outside the ABI's numbers. */
 extern const word_t extra_order[] __attribute__((visibility("hidden")));
 #define EXTRA_TIMING 0x656d6954646e6153
+/* Before that, on x86_64: how the clock was measured. */
+#define EXTRA_CLOCK 0x6b636c43646e6153
 
 /* Pages of extra boot information that have a capability. */
 word_t extra_pages(void);

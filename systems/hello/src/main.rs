@@ -4,6 +4,9 @@
 #![no_std]
 #![no_main]
 
+use core::fmt;
+
+use sandglass::abi::boot::extra::clock_source;
 use sandglass::cap::SchedParams;
 use sandglass::server::{make_passive, Service};
 use sandglass::thread::{Thread, ThreadParams};
@@ -54,6 +57,34 @@ fn describe(boot: &BootInfo) {
     match boot.tsc() {
         Some(tsc) => println!("  time-stamp counter   {} MHz", tsc.mhz()),
         None => println!("  time-stamp counter   of unknown frequency"),
+    }
+    if let Some(clock) = boot.clock() {
+        println!(
+            "  measured             {} to {} kHz by {}",
+            clock.least_hz / 1_000,
+            clock.most_hz / 1_000,
+            Sources(clock.sources)
+        );
+    }
+}
+
+/// What a clock was measured by, in words.
+struct Sources(u64);
+
+impl fmt::Display for Sources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = [
+            (clock_source::PROCESSOR, "processor"),
+            (clock_source::HPET, "HPET"),
+            (clock_source::POWER_TIMER, "ACPI timer"),
+            (clock_source::PIT, "PIT"),
+        ];
+        let present = names.iter().filter(|(bit, _)| self.0 & bit != 0);
+        for (number, (_, name)) in present.enumerate() {
+            let before = if number == 0 { "" } else { ", " };
+            write!(f, "{before}{name}")?;
+        }
+        Ok(())
     }
 }
 

@@ -6,6 +6,8 @@
 //! the memory that descriptor registers lead to ([`state`]).
 
 mod aarch64;
+mod busy;
+pub mod matrix;
 mod page;
 mod state;
 mod stream;
@@ -174,9 +176,12 @@ pub fn run(args: &MachineStateArgs) -> Result<ExitCode> {
         None => look_at_all(args.arch)?,
         Some(MachineAction::Table) => {
             println!("{}", page::write()?.display());
+            println!("{}", matrix::write()?.display());
             true
         }
         Some(MachineAction::Spoiled) => look_at_spoiled(args.arch)?,
+        Some(MachineAction::Matrix) => matrix::run()?,
+        Some(MachineAction::Busy { boots }) => busy::run(boots)?,
     };
     Ok(if good {
         ExitCode::SUCCESS

@@ -330,7 +330,12 @@ fn run_conformance_rules(filter: &Filter, report: &mut Report) -> Result<()> {
 fn run_machine(filter: &Filter, report: &mut Report) -> Result<()> {
     let starts = machine::STARTS.iter().filter(|start| start.is_test);
     let tests = starts.map(|start| (format!("machine::{}", start.name), start));
-    run_side_by_side(tests, filter, report, |start| machine::look(start))
+    run_side_by_side(tests, filter, report, |start| machine::look(start))?;
+    let machines = machine::matrix::MACHINES.iter();
+    let tests = machines
+        .filter(|entry| entry.is_test)
+        .map(|entry| (format!("machine::matrix::{}", entry.name), entry));
+    run_side_by_side(tests, filter, report, |entry| machine::matrix::look(entry))
 }
 
 /// Runs the wanted ones of tests that wait for one emulator most of the time, as many at a time as the host has

@@ -117,6 +117,13 @@ impl BootInfo {
         timing(chunk.payload)
     }
 
+    /// How the kernel measured its clock, if it is this project's and on x86_64 (ABI 06, section 4, has no such
+    /// chunk).
+    pub fn clock(&self) -> Option<extra::Clock> {
+        let chunk = self.extra().find(|chunk| chunk.id == extra::X86_CLOCK)?;
+        clock(chunk.payload)
+    }
+
     /// The framebuffer that the firmware offers, if the loader told of one.
     pub fn framebuffer(&self) -> Option<Framebuffer> {
         let mut extra = self.extra();
@@ -125,11 +132,29 @@ impl BootInfo {
     }
 }
 
-fn timing(payload: &[u8]) -> Option<extra::Timing> {
-    let mut words = payload.chunks_exact(8).map(|word| {
+/// The numbers of 64 bits that a chunk of this project consists of.
+fn numbers(payload: &[u8]) -> impl Iterator<Item = u64> + '_ {
+    payload.chunks_exact(8).map(|word| {
         let bytes = word.first_chunk().copied().unwrap_or_default();
         u64::from_le_bytes(bytes)
-    });
+    })
+}
+
+fn clock(payload: &[u8]) -> Option<extra::Clock> {
+    let mut words = numbers(payload);
+    Some(extra::Clock {
+        hz: words.next()?,
+        least_hz: words.next()?,
+        most_hz: words.next()?,
+        sources: words.next()?,
+        windows: words.next()?,
+        repeated: words.next()?,
+        flags: words.next()?,
+    })
+}
+
+fn timing(payload: &[u8]) -> Option<extra::Timing> {
+    let mut words = numbers(payload);
     Some(extra::Timing {
         frequency: words.next()?,
         kernel_wcet: words.next()?,

@@ -17,7 +17,7 @@ struct slot_region dynamic_region(unsigned i)
 }
 
 const word_t extra_order[] = {EXTRA_VBE,        EXTRA_RSDP,    EXTRA_FRAMEBUFFER,
-                              EXTRA_MEMORY_MAP, EXTRA_TSC_MHZ, EXTRA_TIMING, 0};
+                              EXTRA_MEMORY_MAP, EXTRA_TSC_MHZ, EXTRA_CLOCK,   EXTRA_TIMING, 0};
 
 word_t extra_pages(void)
 {

@@ -23,8 +23,8 @@ pub fn required(f: &Fixture, id: u64) -> Result<&'static [u8], Failure> {
 
 fn order(f: &mut Fixture) -> TestResult {
     let ids: Vec<u64> = f.boot.extra().map(|chunk| chunk.id).collect();
-    // The last is of Sandglass, outside the ABI's numbers.
-    let order = CHUNKS.iter().copied().chain([id::TIMING]);
+    // The last are of Sandglass, outside the ABI's numbers.
+    let order = CHUNKS.iter().copied().chain([id::X86_CLOCK, id::TIMING]);
     let expected: Vec<u64> = order.filter(|id| ids.contains(id)).collect();
     ensure_eq!(ids, expected);
     for &id in REQUIRED {
@@ -39,6 +39,7 @@ fn lengths(f: &mut Fixture) -> TestResult {
     for chunk in f.boot.extra() {
         let expected = match chunk.id {
             id::TIMING => Some(80),
+            id::X86_CLOCK => Some(72),
             id => chunk_length(id, chunk.payload),
         };
         ensure!(expected.is_some(), "a chunk with the id {}", chunk.id);

@@ -1,5 +1,7 @@
 //! What firmware and loader of a PC tell.
 
+use sandglass_abi::boot::extra::Clock;
+
 use crate::arch::list::List;
 use crate::arch::Range;
 
@@ -35,4 +37,6 @@ pub struct FirmwareInfo {
     /// ACPI's root pointer.
     pub rsdp: Option<[u8; 36]>,
     pub framebuffer: Option<Framebuffer>,
+    /// How the clock was measured.
+    pub clock: Option<Clock>,
 }

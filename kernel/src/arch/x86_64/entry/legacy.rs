@@ -1,8 +1,6 @@
 //! Devices of the first PC: the interrupt controllers, which are switched off, and the timer,
 //! whose known frequency measures the others.
 
-use core::hint::black_box;
-
 use crate::arch::x86_64::machine::cpu::{in8, out8};
 
 const PIC1_COMMAND: u16 = 0x20;
@@ -38,55 +36,35 @@ pub fn disable_pic() {
 
 /// Frequency of the interval timer in Hz.
 pub const PIT_HZ: u64 = 1_193_182;
-/// Length of a measurement in periods of the interval timer: 10 ms.
-pub const PIT_WINDOW: u16 = 11_932;
+/// The bits of its count.
+pub const PIT_MASK: u64 = 0xffff;
 
-const PIT_CHANNEL2: u16 = 0x42;
+const PIT_CHANNEL0: u16 = 0x40;
 const PIT_COMMAND: u16 = 0x43;
-const PORT_B: u16 = 0x61;
-/// Channel 2, both bytes of the count, mode 0: the output rises when the count has run out.
-const ONE_SHOT: u8 = 0xb0;
-const GATE: u8 = 1 << 0;
-const SPEAKER: u8 = 1 << 1;
-const OUTPUT: u8 = 1 << 5;
+/// Channel 0, both bytes of the count, mode 0: it counts down, and raises its line once at the end, which
+/// firmware has it do for ever. The legacy controllers are masked.
+const ONE_SHOT: u8 = 0x30;
+/// The count of channel 0 is kept for reading.
+const LATCH: u8 = 0x00;
 
-/// Looks at the timer's output before it is given up: seconds of looks of at least 100 ns.
-const PATIENCE: u32 = 50_000_000;
-
-/// Steps between two looks: some tens of nanoseconds, which is little beside a look. An emulator leaves its fast path for each
-/// look, and would spend most of a boot on them.
-const STEPS: u32 = 64;
-
-/// Lets [`STEPS`] pass. (PAUSE would be another way out of an emulator's fast path.)
-fn pass_some_time() {
-    for step in 0..STEPS {
-        black_box(step);
+/// Lets the interval timer count from its most, and be quiet afterwards.
+pub fn start_pit() {
+    for (port, value) in [
+        (PIT_COMMAND, ONE_SHOT),
+        (PIT_CHANNEL0, 0),
+        (PIT_CHANNEL0, 0),
+    ] {
+        // SAFETY: the timer touches no memory.
+        unsafe { out8(port, value) }
     }
 }
 
-/// Calls `read` at both ends of a window of [`PIT_WINDOW`] timer periods, which makes the window
-/// a little longer. `None` if the timer does not run.
-pub fn measure<T>(read: impl Fn() -> T) -> Option<(T, T)> {
-    let [low, high] = PIT_WINDOW.to_le_bytes();
-    // SAFETY: the timer touches no memory.
-    let port_b = unsafe {
-        let port_b = in8(PORT_B) & !(GATE | SPEAKER);
-        out8(PORT_B, port_b | GATE);
-        out8(PIT_COMMAND, ONE_SHOT);
-        out8(PIT_CHANNEL2, low);
-        out8(PIT_CHANNEL2, high);
-        port_b
+/// What the interval timer has counted, modulo [`PIT_MASK`] + 1. It goes on beyond the end.
+pub fn pit_count() -> u64 {
+    // SAFETY: as above.
+    let [low, high] = unsafe {
+        out8(PIT_COMMAND, LATCH);
+        [in8(PIT_CHANNEL0), in8(PIT_CHANNEL0)]
     };
-    let start = read();
-    for _ in 0..PATIENCE {
-        pass_some_time();
-        // SAFETY: as above.
-        if unsafe { in8(PORT_B) } & OUTPUT != 0 {
-            let end = read();
-            // SAFETY: as above.
-            unsafe { out8(PORT_B, port_b) }
-            return Some((start, end));
-        }
-    }
-    None
+    u64::from(!u16::from_le_bytes([low, high]))
 }

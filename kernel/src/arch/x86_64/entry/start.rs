@@ -3,14 +3,13 @@
 
 use super::loader::Loader;
 use super::start_info::{free_memory, low_page, FreeMemory};
-use super::{cores, descriptors, handlers, legacy};
+use super::{clocks, cores, descriptors, handlers, legacy};
 use crate::arch::abi::boot::FirmwareInfo;
 use crate::arch::turn::KernelGuard;
 use crate::arch::x86_64::machine::acpi::{Error, Madt, Rsdp};
 use crate::arch::x86_64::machine::apic::LOCAL_APIC;
 use crate::arch::x86_64::machine::layout::{physical, PAGE_SIZE, WINDOW_SIZE};
-use crate::arch::x86_64::machine::platform::{Machine, Timer};
-use crate::arch::x86_64::machine::rate::{megahertz, Rate};
+use crate::arch::x86_64::machine::platform::Machine;
 use crate::arch::x86_64::machine::window::Window;
 use crate::arch::x86_64::machine::{cpu, paging, serial};
 use crate::arch::Platform;
@@ -90,7 +89,7 @@ fn find(machine: &Machine, magic: u32, paddr: u64) -> Result<MachineInfo, Refusa
     reserve(kernel);
     reserve(MSI_WINDOW);
     let local_apics = start_interrupts(machine, madt, &mut reserve)?;
-    start_clock(machine)?;
+    let clock = clocks::start(machine, rsdp)?;
 
     let file = info.module().ok_or(Refusal::NoRootTask)?;
     let memory_map = info.memory_map();
@@ -118,6 +117,7 @@ fn find(machine: &Machine, magic: u32, paddr: u64) -> Result<MachineInfo, Refusa
         },
         rsdp: Some(rsdp.bytes(&Window)),
         framebuffer: info.framebuffer(),
+        clock: Some(clock),
     };
     Ok(MachineInfo {
         firmware,
@@ -169,53 +169,4 @@ fn page(paddr: u64) -> Range {
         start,
         end: start.wrapping_add(PAGE_SIZE),
     }
-}
-
-/// Windows of measurement; the shortest counts, since whatever disturbs makes them longer.
-const WINDOWS: u32 = 3;
-/// Local APIC timer's count at the start of a window, which it does not use up.
-const COUNT: u32 = u32::MAX;
-
-/// Finds out the frequency of the clock and how the timer is set by it.
-fn start_clock(machine: &Machine) -> Result<(), Refusal> {
-    let tsc_deadline = cpu::has_tsc_deadline();
-    let firmware = cpu::tsc_hz();
-    LOCAL_APIC.set_count(COUNT);
-    let mut shortest: Option<(u64, u32)> = None;
-    // Where the processor says everything, the interval timer may stand still, as firmware of later
-    // machines has it: nobody waits for it then.
-    let windows = match firmware {
-        Some(_) if tsc_deadline => 0,
-        _ => WINDOWS,
-    };
-    for _ in 0..windows {
-        let Some((start, end)) = legacy::measure(|| (cpu::time_stamp(), LOCAL_APIC.count())) else {
-            break;
-        };
-        let ticks = end.0.wrapping_sub(start.0);
-        if shortest.is_none_or(|(least, _)| ticks < least) {
-            shortest = Some((ticks, start.1.wrapping_sub(end.1)));
-        }
-    }
-    LOCAL_APIC.set_count(0);
-
-    let ticks_per_us = match (firmware, shortest) {
-        (Some(hz), _) => megahertz(hz, 1, 1),
-        (None, Some((ticks, _))) => megahertz(ticks, legacy::PIT_WINDOW.into(), legacy::PIT_HZ),
-        (None, None) => None,
-    };
-    let timer = match shortest {
-        _ if tsc_deadline => Some(Timer::Deadline),
-        Some((ticks, counts)) => Rate::measured(counts, ticks).map(Timer::Count),
-        None => None,
-    };
-    let (Some(ticks_per_us), Some(timer)) = (ticks_per_us, timer) else {
-        return Err(Refusal::Machine(
-            "the interval timer (PIT), by which clocks are measured, stands still",
-        ));
-    };
-    machine.ticks_per_us.set(ticks_per_us);
-    machine.timer.set(timer);
-    machine.start_timer();
-    Ok(())
 }

@@ -26,5 +26,6 @@ pub fn firmware(_machine: &Machine) -> FirmwareInfo {
         memory_map: List::new(),
         rsdp: None,
         framebuffer: None,
+        clock: None,
     }
 }

@@ -1,4 +1,5 @@
-//! The few things that the kernel wants to know from ACPI: where the interrupt controllers are.
+//! The few things that the kernel wants to know from ACPI: where the interrupt controllers are, and the
+//! clocks of known frequency.
 //!
 //! Tables are claims of the firmware: every length is checked against what can be read, every
 //! checksum against its sum, and every walk ends at the table's length.
@@ -133,6 +134,26 @@ impl Table {
         (sum(memory, paddr, length)? == 0).then_some(Table { paddr, length })
     }
 
+    /// The first table of this name that the root pointer leads to, if there is one.
+    #[inline(never)]
+    fn named(
+        memory: &impl PhysicalMemory,
+        rsdp: Rsdp,
+        name: [u8; 4],
+    ) -> Result<Option<Table>, Error> {
+        let (root, size) = rsdp.root(memory)?;
+        let mut offset = HEADER_LENGTH;
+        while let Some(paddr) = root.number(memory, offset, size) {
+            if has_bytes(memory, paddr, &name) {
+                if let Some(table) = Table::at(memory, paddr) {
+                    return Ok(Some(table));
+                }
+            }
+            offset += size;
+        }
+        Ok(None)
+    }
+
     /// The little-endian number of `size` bytes at `offset`; `None` past the table's end.
     fn number(self, memory: &impl PhysicalMemory, offset: u64, size: u64) -> Option<u64> {
         if offset.checked_add(size)? > self.length {
@@ -140,6 +161,31 @@ impl Table {
         }
         number(memory, self.paddr.checked_add(offset)?, size)
     }
+}
+
+/// Offsets in the fixed description table (ACPI's specification): the power-management timer's port, and bytes of it.
+const FADT_TIMER: u64 = 76;
+const FADT_TIMER_LENGTH: u64 = 91;
+/// Offsets in HPET's table (its specification): whether its registers are in memory, 0, and where.
+const HPET_SPACE: u64 = 40;
+const HPET_ADDRESS: u64 = 44;
+
+/// I/O port of ACPI's power-management timer, of 32 bits, if the tables name one.
+pub fn power_timer(memory: &impl PhysicalMemory, rsdp: Rsdp) -> Option<u16> {
+    let fadt = Table::named(memory, rsdp, *b"FACP").ok()??;
+    let port = fadt.number(memory, FADT_TIMER, 4)?;
+    let length = fadt.number(memory, FADT_TIMER_LENGTH, 1)?;
+    u16::try_from(port)
+        .ok()
+        .filter(|&port| port != 0 && length == 4)
+}
+
+/// Physical address of the registers of the HPET, if the tables name one.
+pub fn hpet(memory: &impl PhysicalMemory, rsdp: Rsdp) -> Option<u64> {
+    let table = Table::named(memory, rsdp, *b"HPET").ok()??;
+    let in_memory = table.number(memory, HPET_SPACE, 1)? == 0;
+    let paddr = table.number(memory, HPET_ADDRESS, 8)?;
+    (in_memory && paddr != 0).then_some(paddr)
 }
 
 /// Where the interrupt controllers are.
@@ -151,17 +197,8 @@ pub struct Madt {
 impl Madt {
     /// Finds the table through the root pointer.
     pub fn find(memory: &impl PhysicalMemory, rsdp: Rsdp) -> Result<Madt, Error> {
-        let (root, size) = rsdp.root(memory)?;
-        let mut offset = HEADER_LENGTH;
-        while let Some(paddr) = root.number(memory, offset, size) {
-            if has_bytes(memory, paddr, b"APIC") {
-                if let Some(table) = Table::at(memory, paddr) {
-                    return Ok(Madt { table });
-                }
-            }
-            offset += size;
-        }
-        Err(Error::NoMadt)
+        let table = Table::named(memory, rsdp, *b"APIC")?.ok_or(Error::NoMadt)?;
+        Ok(Madt { table })
     }
 
     /// Physical address of the local APIC.
@@ -316,6 +353,54 @@ mod tests {
         let madt = Madt::find(&memory, rsdp).unwrap();
         assert_eq!(madt.local_apic(&memory), Some(0xfee0_0000));
         assert_eq!(io_apics(&memory), [0xfec0_0000, 0xfec0_1000]);
+    }
+
+    /// A machine whose root table names one more table.
+    fn machine_with(signature: &[u8; 4], body: &[u8]) -> Bytes {
+        const AT: usize = 0x3000;
+        let mut memory = machine();
+        table(&mut memory, AT, signature, body);
+        let entries = [MADT_AT as u32, AT as u32].map(u32::to_le_bytes).concat();
+        table(&mut memory, RSDT_AT, b"RSDT", &entries);
+        memory
+    }
+
+    fn clocks(memory: &Bytes) -> (Option<u16>, Option<u64>) {
+        let rsdp = Rsdp::find(memory, 0).unwrap();
+        (power_timer(memory, rsdp), hpet(memory, rsdp))
+    }
+
+    #[test]
+    fn clocks_are_found_where_the_tables_name_them() {
+        assert_eq!(clocks(&machine()), (None, None));
+        // From the end of a table's head on.
+        let mut fadt = vec![0; 80];
+        fadt[40..44].copy_from_slice(&0x608u32.to_le_bytes());
+        fadt[55] = 4;
+        assert_eq!(clocks(&machine_with(b"FACP", &fadt)), (Some(0x608), None));
+        let mut hpet = vec![0; 20];
+        hpet[8..16].copy_from_slice(&0xfed0_0000u64.to_le_bytes());
+        let memory = machine_with(b"HPET", &hpet);
+        assert_eq!(clocks(&memory), (None, Some(0xfed0_0000)));
+    }
+
+    #[test]
+    fn clocks_that_are_not_there_or_not_reached_so_are_none() {
+        let mut fadt = vec![0; 80];
+        fadt[55] = 4;
+        assert_eq!(clocks(&machine_with(b"FACP", &fadt)).0, None);
+        fadt[40..44].copy_from_slice(&0x1_0608u32.to_le_bytes());
+        assert_eq!(clocks(&machine_with(b"FACP", &fadt)).0, None);
+        fadt[40..44].copy_from_slice(&0x608u32.to_le_bytes());
+        fadt[55] = 0;
+        assert_eq!(clocks(&machine_with(b"FACP", &fadt)).0, None);
+        assert_eq!(clocks(&machine_with(b"FACP", &fadt[..50])).0, None);
+        let mut hpet = vec![0; 20];
+        assert_eq!(clocks(&machine_with(b"HPET", &hpet)).1, None);
+        // In I/O space.
+        hpet[4] = 1;
+        hpet[8..16].copy_from_slice(&0xfed0_0000u64.to_le_bytes());
+        assert_eq!(clocks(&machine_with(b"HPET", &hpet)).1, None);
     }
 
     /// Its own number, whether it can be used, and an x2APIC entry with what the mode is needed for.

@@ -4,6 +4,7 @@
 use core::arch::asm;
 use core::arch::x86_64::{__cpuid, _rdtsc, CpuidResult};
 
+use super::rate::stated_hz;
 use sandglass_abi::profile::{Fpu, SegmentBases, THIS as PROFILE};
 
 /// A model-specific register.
@@ -77,9 +78,15 @@ const DR6_CLEAN: u64 = 0xffff_0ff0;
 const CPUID_FEATURES: u32 = 1;
 const CPUID_STRUCTURED_FEATURES: u32 = 7;
 const CPUID_TOPOLOGY: u32 = 0xb;
+const CPUID_THERMAL: u32 = 6;
 const CPUID_TSC: u32 = 0x15;
+const CPUID_FREQUENCIES: u32 = 0x16;
+const CPUID_POWER: u32 = 0x8000_0007;
 const CPUID_EXTENDED_FEATURES: u32 = 0x8000_0001;
 const ECX_TSC_DEADLINE: u32 = 1 << 24;
+const ECX_HYPERVISOR: u32 = 1 << 31;
+const EDX_INVARIANT_TSC: u32 = 1 << 8;
+const EAX_LASTING_TIMER: u32 = 1 << 2;
 const ECX_XSAVE: u32 = 1 << 26;
 const EBX_FSGSBASE: u32 = 1 << 0;
 const EBX_SMEP: u32 = 1 << 7;
@@ -132,6 +139,18 @@ pub unsafe fn write_msr(msr: Msr, value: u64) {
 pub fn time_stamp() -> u64 {
     // SAFETY: every processor with long mode has the counter.
     unsafe { _rdtsc() }
+}
+
+/// The time-stamp counter, read after everything before and before everything after.
+#[inline(always)]
+pub fn ordered_time_stamp() -> u64 {
+    let (low, high): (u32, u32);
+    // SAFETY: as above; all processors with long mode have the fence.
+    unsafe {
+        asm!("lfence", "rdtsc", "lfence", out("eax") low, out("edx") high,
+             options(nostack, preserves_flags));
+    }
+    u64::from(high) << 32 | u64::from(low)
 }
 
 /// CPUID leaf `leaf`, sub-leaf 0; `None` if the processor does not have the leaf.
@@ -200,8 +219,37 @@ fn has_xsave() -> bool {
     cpuid(CPUID_FEATURES).is_some_and(|leaf| leaf.ecx & ECX_XSAVE != 0)
 }
 
-/// What this processor lacks of what the profile wants, for a message (09, section 2.5).
+/// Bits of EDX of [`CPUID_FEATURES`] that the kernel relies on, with what to say where one is missing.
+const NEEDED: [(u32, &str); 5] = [
+    (
+        1 << 4,
+        "the processor has no time-stamp counter (CPUID 1, EDX bit 4)",
+    ),
+    (
+        1 << 9,
+        "the processor has no local APIC, or the firmware has switched it off (CPUID 1, EDX bit 9)",
+    ),
+    (
+        1 << 16,
+        "the processor has no page-attribute table (CPUID 1, EDX bit 16)",
+    ),
+    (1 << 24, "the processor has no FXSAVE (CPUID 1, EDX bit 24)"),
+    (1 << 26, "the processor has no SSE2 (CPUID 1, EDX bit 26)"),
+];
+
+/// What this processor lacks of what the kernel needs, or the profile wants (09, section 2.5), for a
+/// message.
 pub fn missing() -> Option<&'static str> {
+    let has = cpuid(CPUID_FEATURES).map_or(0, |leaf| leaf.edx);
+    if let Some(&(_, what)) = NEEDED.iter().find(|&&(bit, _)| has & bit == 0) {
+        return Some(what);
+    }
+    if has_invariant_tsc() == Some(false) {
+        return Some(
+            "the processor's time-stamp counter is not invariant (CPUID 0x80000007, EDX bit 8): it changes its rate \
+             or stops, and the kernel has no other clock",
+        );
+    }
     if USERS_SET_BASES && !has_fsgsbase() {
         Some("the processor has no FSGSBASE, which the kernel's profile wants (QEMU: -cpu MODEL,+fsgsbase)")
     } else if XSAVE_FEATURES.is_some() && !has_xsave() {
@@ -240,16 +288,30 @@ fn kernel_cr4() -> u64 {
     .fold(always, |cr4, &(_, bit)| cr4 | bit)
 }
 
-/// Frequency of the time-stamp counter in Hz, if the processor says it.
+/// Frequency of the time-stamp counter in Hz, if the processor says it: that of its crystal, or which
+/// crystal it must be by the base frequency, with the ratio of both.
 pub fn tsc_hz() -> Option<u64> {
     let leaf = cpuid(CPUID_TSC)?;
-    let crystal = u64::from(leaf.ecx);
-    if crystal == 0 || leaf.ebx == 0 {
-        return None;
+    let base_mhz = cpuid(CPUID_FREQUENCIES).map_or(0, |leaf| leaf.eax & 0xffff);
+    stated_hz(leaf.eax, leaf.ebx, leaf.ecx, base_mhz)
+}
+
+/// Whether the time-stamp counter goes on at one rate, whatever the processor does; `None` if that is up
+/// to a hypervisor or an emulator, which say nothing about theirs.
+pub fn has_invariant_tsc() -> Option<bool> {
+    let is_invariant = cpuid(CPUID_POWER).is_some_and(|leaf| leaf.edx & EDX_INVARIANT_TSC != 0);
+    if is_invariant {
+        Some(true)
+    } else if cpuid(CPUID_FEATURES).is_some_and(|leaf| leaf.ecx & ECX_HYPERVISOR != 0) {
+        None
+    } else {
+        Some(false)
     }
-    crystal
-        .checked_mul(u64::from(leaf.ebx))?
-        .checked_div(u64::from(leaf.eax))
+}
+
+/// Whether the local APIC timer goes on while the processor sleeps deeply.
+pub fn has_lasting_timer() -> bool {
+    cpuid(CPUID_THERMAL).is_some_and(|leaf| leaf.eax & EAX_LASTING_TIMER != 0)
 }
 
 /// Switches to the address space whose root is at the physical address `root`, and forgets every

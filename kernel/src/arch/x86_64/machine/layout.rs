@@ -37,6 +37,9 @@ pub const LOCAL_APIC_PAGE: usize = 0;
 /// Page of the first I/O APIC; the others follow.
 pub const IO_APIC_PAGE: usize = 1;
 
+/// Page of the HPET, while the clock is measured: the last.
+pub const HPET_PAGE: usize = DEVICE_PAGES - 1;
+
 /// Bytes of a small page.
 pub const PAGE_SIZE: u64 = 4096;
 

@@ -4,6 +4,7 @@
 pub mod acpi;
 #[cfg(test)]
 pub(super) mod bytes;
+pub mod clock;
 pub mod rate;
 
 #[cfg(target_os = "none")]

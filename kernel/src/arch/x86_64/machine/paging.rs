@@ -13,7 +13,7 @@ use core::cell::Cell;
 
 use super::cpu;
 use super::layout::{
-    device_page, physical, DEVICE_PAGES, IO_APIC_PAGE, KERNEL_PDPT_ENTRY, KERNEL_SLOT,
+    device_page, physical, HPET_PAGE, IO_APIC_PAGE, KERNEL_PDPT_ENTRY, KERNEL_SLOT,
     LOCAL_APIC_PAGE, PAGE_SIZE, WINDOW_PAGES,
 };
 use crate::arch::abi::pte::{self, Access, Level};
@@ -57,7 +57,7 @@ pub const TABLE_FLAGS: u32 = 0x3;
 const _: () = assert!(WINDOW_PAGES <= KERNEL_PDPT_ENTRY);
 
 /// Number of I/O APICs for which there are pages.
-pub const MAX_IO_APICS: usize = DEVICE_PAGES - IO_APIC_PAGE;
+pub const MAX_IO_APICS: usize = HPET_PAGE - IO_APIC_PAGE;
 
 /// Uncached attributes: PWT and PCD, entry 3 of the page-attribute table.
 const UNCACHED: u64 = 3;
@@ -172,6 +172,18 @@ pub fn map_local_apic(paddr: u64) -> u64 {
 /// virtual address.
 pub fn map_io_apic(number: usize, paddr: u64) -> u64 {
     map_device(IO_APIC_PAGE.wrapping_add(number), paddr)
+}
+
+/// Maps the HPET at the physical address `paddr`, until [`unmap_hpet`]. Returns its virtual address.
+pub fn map_hpet(paddr: u64) -> u64 {
+    map_device(HPET_PAGE, paddr)
+}
+
+/// Its registers are the root task's.
+pub fn unmap_hpet() {
+    IMAGE_TABLE.set(HPET_PAGE, 0);
+    // SAFETY: the present root, which forgets the page.
+    unsafe { cpu::set_root(kernel_root()) }
 }
 
 /// Absent entries are not cached, so nothing is flushed.

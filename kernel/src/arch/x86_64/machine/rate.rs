@@ -56,6 +56,32 @@ pub fn megahertz(ticks: u64, periods: u64, hz: u64) -> Option<u64> {
     Some(rounded.max(1))
 }
 
+/// Frequencies of crystals that processors have, in Hz.
+const CRYSTALS: [u64; 4] = [19_200_000, 24_000_000, 25_000_000, 38_400_000];
+/// A processor's base frequency is rounded, by less than one part in so many.
+const BASE_IS_ROUNDED: u64 = 64;
+
+/// The frequency of the time-stamp counter in Hz by what CPUID says: `numerator` ticks are `denominator`
+/// periods of a crystal of `crystal` Hz. Where that is 0, the base frequency, in MHz, of which the
+/// counter's is near, tells which crystal it is. `None` where that says nothing.
+pub fn stated_hz(denominator: u32, numerator: u32, crystal: u32, base_mhz: u32) -> Option<u64> {
+    let (numerator, denominator) = (u64::from(numerator), u64::from(denominator));
+    if numerator == 0 {
+        return None;
+    }
+    let crystal = match crystal {
+        0 => {
+            let base = u64::from(base_mhz).wrapping_mul(1_000_000);
+            let near = base.wrapping_mul(denominator).checked_div(numerator)?;
+            *CRYSTALS
+                .iter()
+                .find(|&&crystal| near.abs_diff(crystal) <= crystal / BASE_IS_ROUNDED)?
+        }
+        crystal => crystal.into(),
+    };
+    crystal.checked_mul(numerator)?.checked_div(denominator)
+}
+
 /// Whether a counter that read `answered` between two readings of another, `asked` and `heard`, can
 /// have shown the same time as that, but for `error` ticks.
 pub fn agree(asked: u64, answered: u64, heard: u64, error: u64) -> bool {
@@ -76,6 +102,18 @@ mod tests {
         assert!(!agree(u64::MAX - 9, 0, u64::MAX, 10));
     }
     use proptest::prelude::*;
+
+    #[test]
+    fn processors_say_their_frequency_with_or_without_their_crystal() {
+        // A crystal that is told; one that only the base frequency tells; a base that fits no crystal, or is not told.
+        assert_eq!(stated_hz(2, 208, 24_000_000, 0), Some(2_496_000_000));
+        assert_eq!(stated_hz(2, 284, 0, 3_400), Some(3_408_000_000));
+        assert_eq!(stated_hz(2, 240, 0, 3_000), Some(3_000_000_000));
+        assert_eq!(stated_hz(2, 284, 0, 2_900), None);
+        assert_eq!(stated_hz(2, 208, 0, 0), None);
+        assert_eq!(stated_hz(0, 208, 24_000_000, 2_500), None);
+        assert_eq!(stated_hz(2, 0, 24_000_000, 2_500), None);
+    }
 
     #[test]
     fn equal_clocks_have_rate_one() {

@@ -1,9 +1,9 @@
 //! Extra boot information: what firmware and loader told, in chunks (06, section 4).
 
 use sandglass_abi::boot::extra::{
-    HEADER_LEN, TIMING, TIMING_LEN, X86_ACPI_RSDP, X86_ACPI_RSDP_LEN, X86_FRAMEBUFFER,
-    X86_FRAMEBUFFER_LEN, X86_MEMORY_MAP, X86_MEMORY_MAP_ENTRIES, X86_MEMORY_MAP_ENTRY_LEN,
-    X86_MEMORY_MAP_LEN, X86_TSC_MHZ, X86_TSC_MHZ_LEN,
+    HEADER_LEN, TIMING, TIMING_LEN, X86_ACPI_RSDP, X86_ACPI_RSDP_LEN, X86_CLOCK, X86_CLOCK_LEN,
+    X86_FRAMEBUFFER, X86_FRAMEBUFFER_LEN, X86_MEMORY_MAP, X86_MEMORY_MAP_ENTRIES,
+    X86_MEMORY_MAP_ENTRY_LEN, X86_MEMORY_MAP_LEN, X86_TSC_MHZ, X86_TSC_MHZ_LEN,
 };
 
 use super::FirmwareInfo;
@@ -35,7 +35,12 @@ impl Pages {
 }
 
 const _: () = assert!(
-    X86_ACPI_RSDP_LEN + X86_FRAMEBUFFER_LEN + X86_MEMORY_MAP_LEN + X86_TSC_MHZ_LEN + TIMING_LEN
+    X86_ACPI_RSDP_LEN
+        + X86_FRAMEBUFFER_LEN
+        + X86_MEMORY_MAP_LEN
+        + X86_TSC_MHZ_LEN
+        + X86_CLOCK_LEN
+        + TIMING_LEN
         <= 4096 * PAGES as usize
 );
 
@@ -43,7 +48,8 @@ const _: () = assert!(
 pub fn length(firmware: &FirmwareInfo) -> u64 {
     let rsdp = firmware.rsdp.map_or(0, |_| X86_ACPI_RSDP_LEN);
     let framebuffer = firmware.framebuffer.map_or(0, |_| X86_FRAMEBUFFER_LEN);
-    (rsdp + framebuffer + X86_MEMORY_MAP_LEN + X86_TSC_MHZ_LEN + TIMING_LEN) as u64
+    let clock = firmware.clock.map_or(0, |_| X86_CLOCK_LEN);
+    (clock + rsdp + framebuffer + X86_MEMORY_MAP_LEN + X86_TSC_MHZ_LEN + TIMING_LEN) as u64
 }
 
 /// Writes what is in page `_page` of the chunks, the only one, into the zeroed frame of RAM `frame`.
@@ -79,6 +85,20 @@ pub fn write(k: &mut Kernel, frame: Tagged, _page: u64, firmware: &FirmwareInfo)
     page.skip(unused * X86_MEMORY_MAP_ENTRY_LEN);
     page.header(X86_TSC_MHZ, X86_TSC_MHZ_LEN);
     page.word(tsc_mhz);
+    if let Some(clock) = firmware.clock {
+        page.header(X86_CLOCK, X86_CLOCK_LEN);
+        for number in [
+            clock.hz,
+            clock.least_hz,
+            clock.most_hz,
+            clock.sources,
+            clock.windows,
+            clock.repeated,
+            clock.flags,
+        ] {
+            page.long(number);
+        }
+    }
     page.header(TIMING, TIMING_LEN);
     let constants = page.k.constants;
     let [path, latency, path_ns, latency_ns, _] = bounds::analysed();

@@ -1,0 +1,3 @@
+fn main() {
+    sandglass_build::user_program();
+}

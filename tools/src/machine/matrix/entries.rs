@@ -1,0 +1,305 @@
+//! The machines of the matrix.
+
+use super::{Entry, Expected, Kernel, Loader};
+use crate::qemu::Firmware;
+
+/// The least that the kernel needs of a processor, with Intel's and AMD's names for the rest.
+const CPU: &str = "Nehalem,+pdpe1gb";
+
+/// Clocks by which it is measured, as `hello` names them.
+const TWO: &str = "HPET, ACPI timer";
+
+const fn boots(by: &'static str) -> Expected {
+    Expected::Boots { cores: 1, by }
+}
+
+/// A `pc` that boots on one processor, and is not among the tests.
+const PC: Entry = Entry {
+    name: "pc",
+    machine: "pc",
+    cpu: CPU,
+    memory_mib: 512,
+    processors: "1",
+    more: "",
+    loader: Loader::Pvh,
+    kernel: Kernel::Debug,
+    outcome: boots(TWO),
+    is_test: false,
+};
+
+const fn machine(name: &'static str, machine: &'static str, by: &'static str) -> Entry {
+    Entry {
+        name,
+        machine,
+        outcome: boots(by),
+        ..PC
+    }
+}
+
+/// A `q35` with this processor.
+const fn processor(cpu: &'static str) -> Entry {
+    Entry {
+        name: cpu,
+        machine: "q35",
+        cpu,
+        ..PC
+    }
+}
+
+const fn refused(entry: Entry, words: &'static str) -> Entry {
+    Entry {
+        outcome: Expected::Refused(words),
+        ..entry
+    }
+}
+
+const fn tested(entry: Entry) -> Entry {
+    Entry {
+        is_test: true,
+        ..entry
+    }
+}
+
+/// A `q35` of so many MiB, of which the host need not have as much.
+const fn memory(name: &'static str, memory_mib: u32, more: &'static str) -> Entry {
+    Entry {
+        name,
+        machine: "q35,memory-backend=ram",
+        memory_mib,
+        more,
+        ..PC
+    }
+}
+
+/// A `q35` with several processors, of which the kernel for several cores uses so many.
+const fn several(name: &'static str, processors: &'static str, cores: u32) -> Entry {
+    Entry {
+        name,
+        machine: "q35",
+        processors,
+        kernel: Kernel::SmpDebug,
+        outcome: Expected::Boots { cores, by: TWO },
+        ..PC
+    }
+}
+
+const fn disk(name: &'static str, machine: &'static str, firmware: Firmware) -> Entry {
+    Entry {
+        name,
+        machine,
+        loader: Loader::Disk(firmware),
+        kernel: Kernel::Release,
+        ..PC
+    }
+}
+
+const HUGE_PAGES: &str = "Sandglass needs a processor with 1 GiB pages (pdpe1gb)";
+const LONG_MODE: &str = "Sandglass needs a processor with long mode";
+const NO_ACPI: &str = "no ACPI root pointer (RSDP) with a valid checksum";
+const NO_CLOCK: &str = "nothing runs by which the clock could be measured";
+
+pub const MACHINES: &[Entry] = &[
+    // Clocks and controllers.
+    PC,
+    machine("pc without HPET", "pc,hpet=off", "ACPI timer, PIT"),
+    machine("pc without PIT", "pc,pit=off", TWO),
+    machine("pc without PIC", "pc,pic=off", TWO),
+    tested(machine(
+        "pc without HPET, PIT and PIC",
+        "pc,hpet=off,pit=off,pic=off",
+        "ACPI timer",
+    )),
+    refused(machine("pc without ACPI", "pc,acpi=off", ""), NO_ACPI),
+    Entry {
+        loader: Loader::PvhAfterSeaBios,
+        ..machine("pc after SeaBIOS", "pc", TWO)
+    },
+    machine("q35", "q35", TWO),
+    tested(machine("q35 without HPET", "q35,hpet=off", "ACPI timer, PIT")),
+    tested(machine("q35 without PIT", "q35,pit=off", TWO)),
+    machine("q35 without PIC", "q35,pic=off", TWO),
+    machine("q35 of QEMU 4.0", "pc-q35-4.0", TWO),
+    Entry {
+        more: "-device intel-iommu,intremap=on",
+        ..machine("q35 with Intel's IOMMU", "q35,kernel-irqchip=split", TWO)
+    },
+    Entry {
+        more: "-device amd-iommu",
+        ..machine("q35 with AMD's IOMMU", "q35", TWO)
+    },
+    tested(machine("microvm", "microvm", "PIT")),
+    machine("microvm with an RTC", "microvm,pit=on,pic=on,rtc=on", "PIT"),
+    tested(refused(
+        machine("microvm without PIT", "microvm,pit=off", ""),
+        NO_CLOCK,
+    )),
+    refused(
+        machine(
+            "microvm without PIT, PIC and RTC",
+            "microvm,pit=off,pic=off,rtc=off",
+            "",
+        ),
+        NO_CLOCK,
+    ),
+    refused(machine("microvm without ACPI", "microvm,acpi=off", ""), NO_ACPI),
+    Entry {
+        kernel: Kernel::Release,
+        ..machine("pc, release kernel", "pc", TWO)
+    },
+    tested(refused(
+        Entry {
+            kernel: Kernel::Release,
+            ..machine("microvm without PIT, release kernel", "microvm,pit=off", "")
+        },
+        NO_CLOCK,
+    )),
+    // Processors.
+    processor("max"),
+    processor("phenom,+pdpe1gb"),
+    processor("Opteron_G5"),
+    processor("Nehalem,+pdpe1gb,+x2apic"),
+    processor("Westmere,+pdpe1gb"),
+    processor("SandyBridge,+pdpe1gb"),
+    processor("Haswell,+pdpe1gb"),
+    processor("Broadwell,+pdpe1gb"),
+    processor("Skylake-Client,+pdpe1gb"),
+    processor("Skylake-Server"),
+    processor("Cascadelake-Server"),
+    processor("Cooperlake"),
+    processor("Icelake-Server"),
+    processor("Denverton"),
+    processor("Snowridge"),
+    processor("KnightsMill"),
+    processor("EPYC"),
+    processor("EPYC-Rome"),
+    processor("EPYC-Milan"),
+    processor("Dhyana"),
+    processor("max,la57=on"),
+    tested(refused(processor("qemu64"), HUGE_PAGES)),
+    refused(processor("core2duo"), HUGE_PAGES),
+    refused(processor("SandyBridge"), HUGE_PAGES),
+    refused(processor("athlon"), LONG_MODE),
+    refused(processor("n270"), LONG_MODE),
+    tested(refused(
+        processor("Nehalem,+pdpe1gb,-apic"),
+        "the processor has no local APIC",
+    )),
+    refused(
+        processor("Nehalem,+pdpe1gb,-fxsr"),
+        "the processor has no FXSAVE",
+    ),
+    refused(
+        processor("Nehalem,+pdpe1gb,-sse2"),
+        "the processor has no SSE2",
+    ),
+    refused(
+        processor("Nehalem,+pdpe1gb,-pat"),
+        "the processor has no page-attribute table",
+    ),
+    refused(
+        processor("Nehalem,+pdpe1gb,-tsc"),
+        "the processor has no time-stamp counter",
+    ),
+    tested(refused(
+        processor("Nehalem,+pdpe1gb,-hypervisor"),
+        "the processor's time-stamp counter is not invariant",
+    )),
+    // Memory.
+    Entry {
+        memory_mib: 16,
+        ..machine("16 MiB", "pc", TWO)
+    },
+    Entry {
+        memory_mib: 32,
+        ..machine("32 MiB", "q35", TWO)
+    },
+    memory(
+        "8 GiB",
+        8 << 10,
+        "-object memory-backend-ram,id=ram,size=8G,reserve=off",
+    ),
+    memory(
+        "500 GiB",
+        500 << 10,
+        "-object memory-backend-ram,id=ram,size=500G,reserve=off",
+    ),
+    memory(
+        "600 GiB, of which 510 are used",
+        600 << 10,
+        "-object memory-backend-ram,id=ram,size=600G,reserve=off",
+    ),
+    Entry {
+        memory_mib: 4 << 10,
+        more: "-object memory-backend-ram,id=a,size=1G,reserve=off -object memory-backend-ram,id=b,size=3G,reserve=off \
+               -numa node,memdev=a -numa node,memdev=b",
+        ..machine("two nodes of memory", "q35", TWO)
+    },
+    // Several processors.
+    Entry {
+        processors: "4",
+        ..machine("4 processors, kernel for one", "q35", TWO)
+    },
+    several("1 processor, kernel for several", "1", 1),
+    several("2 of 8 processors", "2,maxcpus=8", 2),
+    several("3 sockets", "3,sockets=3", 3),
+    tested(several("4 processors", "4", 4)),
+    several("2 cores of 2 threads", "4,cores=2,threads=2", 2),
+    several("2 sockets of 2 cores of 2 threads", "8,sockets=2,cores=2,threads=2", 4),
+    several("64 processors", "64", 4),
+    several("96 processors in 4 sockets", "96,sockets=4,cores=24", 4),
+    several("255 processors", "255", 4),
+    Entry {
+        cpu: "EPYC",
+        ..several("EPYC, 2 cores of 2 threads", "4,cores=2,threads=2", 2)
+    },
+    Entry {
+        machine: "q35,hpet=off,pit=off",
+        outcome: Expected::Boots {
+            cores: 4,
+            by: "ACPI timer",
+        },
+        ..several("4 processors without HPET and PIT", "4", 4)
+    },
+    Entry {
+        machine: "microvm",
+        outcome: Expected::Boots {
+            cores: 4,
+            by: "PIT",
+        },
+        ..several("microvm with 4 processors", "4", 4)
+    },
+    Entry {
+        kernel: Kernel::SmpRelease,
+        ..several("4 processors, release kernel", "4", 4)
+    },
+    // From a disk.
+    disk("BIOS, pc", "pc", Firmware::Bios),
+    Entry {
+        memory_mib: 8 << 10,
+        machine: "q35,memory-backend=ram,pit=off",
+        more: "-object memory-backend-ram,id=ram,size=8G,reserve=off",
+        ..disk("BIOS, q35 without PIT, 8 GiB", "", Firmware::Bios)
+    },
+    Entry {
+        kernel: Kernel::SmpDebug,
+        processors: "4",
+        outcome: Expected::Boots { cores: 4, by: TWO },
+        ..disk("BIOS, q35 with 4 processors", "q35", Firmware::Bios)
+    },
+    disk("UEFI, pc", "pc", Firmware::Uefi),
+    Entry {
+        outcome: boots("ACPI timer"),
+        ..disk(
+            "UEFI, q35 without HPET and PIT",
+            "q35,hpet=off,pit=off",
+            Firmware::Uefi,
+        )
+    },
+    Entry {
+        cpu: "EPYC",
+        kernel: Kernel::SmpDebug,
+        processors: "4",
+        outcome: Expected::Boots { cores: 4, by: TWO },
+        ..disk("UEFI, q35 with 4 processors of AMD", "q35", Firmware::Uefi)
+    },
+];

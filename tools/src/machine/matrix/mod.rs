@@ -1,0 +1,282 @@
+//! `sandglass machine matrix`: `hello` on many machines and processors of the emulator, each of which boots it or
+//! is refused in words. None hangs.
+
+mod entries;
+mod page;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use crate::arch::Arch;
+use crate::cores::Cores;
+use crate::image;
+use crate::kernel::{self, KernelOptions, Variant};
+use crate::program;
+use crate::qemu::session::Folder;
+use crate::qemu::{self, Boot, End, Firmware, Machine, Outcome};
+use crate::side_by_side;
+
+pub use entries::MACHINES;
+pub use page::write;
+
+/// What is booted, and what it says in the end.
+const PACKAGE: &str = "hello";
+const DONE: &str = "hello is done";
+/// A machine that has said nothing more for so long hangs. The longest has 255 processors.
+const TIMEOUT: Duration = Duration::from_secs(120);
+
+/// A machine.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    pub name: &'static str,
+    /// QEMU's `-machine`.
+    machine: &'static str,
+    /// QEMU's `-cpu`.
+    cpu: &'static str,
+    memory_mib: u32,
+    /// QEMU's `-smp`.
+    processors: &'static str,
+    /// More arguments of QEMU, with spaces between.
+    more: &'static str,
+    loader: Loader,
+    kernel: Kernel,
+    outcome: Expected,
+    /// Whether it is among the tests, and not by command alone.
+    pub is_test: bool,
+}
+
+/// Who brings kernel and root task into memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Loader {
+    /// QEMU, after a small firmware of its own.
+    Pvh,
+    /// The same, after the usual firmware of PCs.
+    PvhAfterSeaBios,
+    /// GRUB, from a disk.
+    Disk(Firmware),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kernel {
+    Debug,
+    Release,
+    SmpDebug,
+    SmpRelease,
+}
+
+impl Kernel {
+    fn build(self) -> Result<PathBuf> {
+        let (variant, is_smp) = match self {
+            Kernel::Debug => (Variant::Debug, false),
+            Kernel::Release => (Variant::Release, false),
+            Kernel::SmpDebug => (Variant::Debug, true),
+            Kernel::SmpRelease => (Variant::Release, true),
+        };
+        kernel::build(&match is_smp {
+            true => KernelOptions::smp(variant),
+            false => KernelOptions::on(variant, Cores::Single),
+        })
+    }
+}
+
+/// How it goes.
+#[derive(Clone, Copy)]
+enum Expected {
+    /// `hello` runs, on so many cores, by a clock that is measured by these.
+    Boots { cores: u32, by: &'static str },
+    /// The kernel does not start, and says this.
+    Refused(&'static str),
+}
+
+/// Boots all machines, and says how each went. Whether each went as the table says.
+pub fn run() -> Result<bool> {
+    // Nothing is built while machines run.
+    for kernel in [
+        Kernel::Debug,
+        Kernel::Release,
+        Kernel::SmpDebug,
+        Kernel::SmpRelease,
+    ] {
+        kernel.build()?;
+    }
+    let judged = side_by_side::run(
+        MACHINES,
+        // One that cannot be tried, or resets, is not as expected, and the others go on.
+        |entry| Ok(look(entry).unwrap_or_else(|error| vec![format!("{error:#}")])),
+        |findings, done| {
+            if !findings.is_empty() {
+                eprintln!("{done} of {}", MACHINES.len());
+            }
+        },
+    )?;
+    for (entry, findings) in MACHINES.iter().zip(&judged) {
+        match findings.as_slice() {
+            [] => println!("{}: {}", entry.name, entry.outcome.text()),
+            findings => println!("{}: {}", entry.name, findings.join("\n    ")),
+        }
+    }
+    let wrong = judged
+        .iter()
+        .filter(|findings| !findings.is_empty())
+        .count();
+    println!("{} machines, {wrong} not as expected", MACHINES.len());
+    Ok(wrong == 0)
+}
+
+/// What is not as the table says of a machine.
+///
+/// # Errors
+/// It cannot be tried.
+pub fn look(entry: &Entry) -> Result<Vec<String>> {
+    let outcome = qemu::run(&boot(entry)?).with_context(|| format!("machine {}", entry.name))?;
+    Ok(entry.outcome.findings(&outcome))
+}
+
+fn boot(entry: &Entry) -> Result<Boot> {
+    let root_task = program::build(PACKAGE)?;
+    let kernel = entry.kernel.build()?;
+    let boot = match entry.loader {
+        Loader::Pvh | Loader::PvhAfterSeaBios => Boot::new(kernel, root_task),
+        Loader::Disk(firmware) => Boot::from_disk(disk(entry.kernel)?, firmware),
+    };
+    let mut arguments = vec!["-smp", entry.processors];
+    if entry.loader == Loader::PvhAfterSeaBios {
+        arguments.extend(["-bios", qemu::SEABIOS]);
+    }
+    arguments.extend(entry.more.split_whitespace());
+    Ok(Boot {
+        machine: Machine {
+            model: entry.machine.to_owned(),
+            cpu: entry.cpu.to_owned(),
+            memory_mib: entry.memory_mib,
+            ..Machine::default()
+        },
+        timeout: Some(TIMEOUT),
+        extra_args: arguments.into_iter().map(Into::into).collect(),
+        ..boot
+    })
+}
+
+/// A disk with the kernel, made once.
+fn disk(kernel: Kernel) -> Result<PathBuf> {
+    static DISKS: Mutex<BTreeMap<Kernel, (Folder, PathBuf)>> = Mutex::new(BTreeMap::new());
+    let mut disks = DISKS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, path)) = disks.get(&kernel) {
+        return Ok(path.clone());
+    }
+    let folder = Folder::new(&format!("matrix-{}", kernel as u8))?;
+    let path = folder.file("disk.img");
+    image::make(
+        Arch::X86_64,
+        &kernel.build()?,
+        &program::build(PACKAGE)?,
+        &path,
+    )?;
+    disks.insert(kernel, (folder, path.clone()));
+    Ok(path)
+}
+
+impl Expected {
+    fn findings(&self, outcome: &Outcome) -> Vec<String> {
+        let console = &outcome.console;
+        let has_line = |words: &[&str]| {
+            let has_all = |line: &str| words.iter().all(|word| line.contains(word));
+            console.lines().any(has_all)
+        };
+        let is_right = match *self {
+            Expected::Boots { cores, by } => {
+                let by = format!(" kHz by {by}");
+                let cores = format!("  cores                {cores}");
+                outcome.end == End::Guest(0)
+                    && has_line(&[DONE])
+                    && console.lines().any(|line| line.trim_end() == cores)
+                    && console.lines().any(|line| line.trim_end().ends_with(&by))
+            }
+            Expected::Refused(words) => outcome.end == End::Guest(REFUSED) && has_line(&[words]),
+        };
+        if is_right {
+            return Vec::new();
+        }
+        let how = match outcome.end {
+            End::TimedOut => "hangs".to_owned(),
+            _ => format!("ends with status {}", outcome.status()),
+        };
+        vec![format!(
+            "it {how}, but is expected to end so: {}. Console:\n{}",
+            self.text(),
+            console.trim_end()
+        )]
+    }
+
+    /// In words.
+    fn text(&self) -> String {
+        match self {
+            Expected::Boots { cores: 1, by } => format!("boots; clock by {by}"),
+            Expected::Boots { cores, by } => format!("boots with {cores} cores; clock by {by}"),
+            Expected::Refused(words) => format!("is refused: *{words}*"),
+        }
+    }
+}
+
+/// Status with which the kernel refuses a machine.
+const REFUSED: u8 = 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(end: End, console: &str) -> Outcome {
+        Outcome {
+            end,
+            console: console.to_owned(),
+        }
+    }
+
+    const BOOTS: Expected = Expected::Boots {
+        cores: 4,
+        by: "HPET",
+    };
+    const CONSOLE: &str =
+        "  cores                4\r\n  measured             1 to 2 kHz by HPET\r\nhello is done\r\n";
+
+    #[test]
+    fn a_boot_is_one_that_ends_well_with_its_cores_and_its_clock() {
+        let findings = |end, console: &str| BOOTS.findings(&ended(end, console)).len();
+        assert_eq!(findings(End::Guest(0), CONSOLE), 0);
+        assert_eq!(findings(End::Guest(1), CONSOLE), 1);
+        assert_eq!(findings(End::TimedOut, CONSOLE), 1);
+        for wrong in ["cores                4", "by HPET", "done"] {
+            assert_eq!(findings(End::Guest(0), &CONSOLE.replace(wrong, "")), 1);
+        }
+    }
+
+    #[test]
+    fn a_refusal_says_its_words_and_ends() {
+        let refused = Expected::Refused("no ACPI");
+        let findings = |end, console: &str| refused.findings(&ended(end, console)).len();
+        assert_eq!(
+            findings(End::Guest(1), "Sandglass cannot start: no ACPI root"),
+            0
+        );
+        assert_eq!(findings(End::Guest(1), "Sandglass cannot start: no"), 1);
+        assert_eq!(
+            findings(End::TimedOut, "Sandglass cannot start: no ACPI root"),
+            1
+        );
+        let said = &refused.findings(&ended(End::TimedOut, ""))[0];
+        assert!(said.contains("hangs"), "{said}");
+    }
+
+    #[test]
+    fn there_are_at_least_forty_machines_with_names_of_their_own() {
+        let mut names: Vec<_> = MACHINES.iter().map(|entry| entry.name).collect();
+        assert!(names.len() >= 40, "{} machines", names.len());
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), MACHINES.len());
+    }
+}

@@ -1,0 +1,92 @@
+//! The page of the book that shows the matrix.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+
+use super::{Entry, Kernel, Loader, MACHINES};
+use crate::workspace;
+
+/// Where it is, in the repository.
+const PAGE: &str = "docs/src/reference/machines.md";
+
+const INTRODUCTION: &str = "\
+# Machines and processors
+
+What becomes of the root task `hello` on machines of the emulator (QEMU 7.2): it boots, by a clock that was
+[measured](../architecture/x86_64.md#the-clock), or the kernel refuses the machine in words, with status 1. None hangs.
+
+`./sandglass machine matrix` boots all of them, and fails if one does not end as the table says; the tests do so for the
+machines marked with a star. `./sandglass machine table` has made this page from `tools/src/machine/matrix/entries.rs`; a
+test fails when it is out of date.
+
+";
+
+const CONCLUSION: &str = "
+## What the emulator does not have
+
+QEMU 7.2 emulates no x2APIC mode, no TSC-deadline mode and no invariant time-stamp counter without the host's, and, without
+x2APIC mode, 255 processors at most. Of memory above 510 GiB nothing is used. No machine of the table is a real one: for
+those there is [a checklist](../how-to/new-machine.md).
+";
+
+/// The page.
+pub fn render() -> String {
+    let mut text = INTRODUCTION.to_owned();
+    text += "| machine | `-machine` | `-cpu` | MiB | `-smp` | kernel, loaded by | what happens |\n";
+    text += "| --- | --- | --- | ---: | --- | --- | --- |\n";
+    for entry in MACHINES {
+        add_row(&mut text, entry);
+    }
+    text + CONCLUSION
+}
+
+fn add_row(text: &mut String, entry: &Entry) {
+    let kernel = match entry.kernel {
+        Kernel::Debug => "debug",
+        Kernel::Release => "release",
+        Kernel::SmpDebug => "debug, SMP",
+        Kernel::SmpRelease => "release, SMP",
+    };
+    let loader = match entry.loader {
+        Loader::Pvh => "PVH".to_owned(),
+        Loader::PvhAfterSeaBios => "PVH, SeaBIOS".to_owned(),
+        Loader::Disk(firmware) => format!("GRUB, {}", firmware.name().to_uppercase()),
+    };
+    let star = if entry.is_test { " \\*" } else { "" };
+    // Writing to a string does not fail.
+    let _ = writeln!(
+        text,
+        "| {}{star} | `{}` | `{}` | {} | `{}` | {kernel}; {loader} | {} |",
+        entry.name,
+        entry.machine,
+        entry.cpu,
+        entry.memory_mib,
+        entry.processors,
+        entry.outcome.text()
+    );
+}
+
+fn path() -> PathBuf {
+    workspace::root().join(PAGE)
+}
+
+/// Writes it, and returns where.
+pub fn write() -> Result<PathBuf> {
+    let path = path();
+    fs::write(&path, render()).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_of_the_machines_is_current() {
+        let page = fs::read_to_string(path()).unwrap();
+        assert!(page == render(), "run `./sandglass machine table`");
+    }
+}
