@@ -77,6 +77,12 @@ impl MessageInfo {
         self.0 & mask(LENGTH_BITS + EXTRA_CAPS_BITS) <= REGISTER_MRS as u64
     }
 
+    /// Label and length of a message that [is short](Self::is_short), and that is all it has.
+    #[inline]
+    pub const fn plain(self) -> Self {
+        Self(self.0 & !(mask(EXTRA_CAPS_BITS + CAPS_UNWRAPPED_BITS) << EXTRA_CAPS_SHIFT))
+    }
+
     /// Bitmap of received capabilities that arrived as badges (output only).
     #[inline]
     pub const fn caps_unwrapped(self) -> u64 {

@@ -8,7 +8,7 @@ use sandglass_kernel::CORES;
 
 use crate::coverage::Coverage;
 use crate::generator::Generator;
-use crate::pair::{Checks, Failure, Traffic};
+use crate::pair::{Checks, Failure, Lines, Traffic};
 use crate::script::Action;
 use crate::shrink::{self, guarded};
 use crate::world;
@@ -46,6 +46,7 @@ pub struct Report {
     pub losses: u64,
     pub coverage: Coverage,
     pub traffic: Traffic,
+    pub lines: Lines,
     pub found: Vec<Found>,
 }
 
@@ -56,6 +57,9 @@ pub struct Found {
     /// What is wrong, and the shortest script found for it, as a test.
     pub text: String,
 }
+
+/// From this seed on, most of what happens are exchanges of messages.
+pub const SERVING: u64 = 1 << 32;
 
 /// How a seed's events are made and checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -151,6 +155,7 @@ impl Report {
         self.losses += part.losses;
         self.coverage.add(&part.coverage);
         self.traffic.add(part.traffic);
+        self.lines.join(&part.lines);
         self.found.extend(part.found);
     }
 }
@@ -195,6 +200,9 @@ fn explore(
     pair.set_checks(mode.checks);
     let start = pair.events();
     let mut generator = Generator::new(seed, mode.preempts, mode.delays, cores);
+    if seed >= SERVING {
+        generator = generator.serving();
+    }
     let mut last = pair.state().expect("the world is settled");
     while pair.events() - start < EVENTS_PER_SEED {
         let state = pair.specified().unwrap_or(&last);
@@ -218,6 +226,7 @@ fn explore(
         report.coverage.count(asked, state);
     }
     report.traffic.add(pair.traffic());
+    report.lines.join(pair.lines());
     report.left += u64::from(mode.checks == Checks::All && !pair.follows());
     report.losses += pair.losses();
     Ok(())

@@ -14,8 +14,10 @@ mod turn;
 use std::{fmt, iter};
 
 use sandglass_abi::message::ipc_buffer;
+use sandglass_abi::syscall::Syscall;
 use sandglass_kernel::arch::Register;
 use sandglass_kernel::event::Trap;
+use sandglass_kernel::fast::inspect;
 use sandglass_kernel::ipc::message as kernel_message;
 use sandglass_kernel::mem::{Kind, Ref};
 use sandglass_kernel::object::sched_context::SchedContext;
@@ -86,6 +88,38 @@ impl From<Finding> for Failure {
     }
 }
 
+/// How often each line of the kernel was taken ([`inspect::LINES`]).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Lines([u64; inspect::LINES.len()]);
+
+impl Lines {
+    fn add(&mut self, line: Option<Syscall>) {
+        for (count, which) in self.0.iter_mut().zip(inspect::LINES) {
+            *count += u64::from(line == Some(which));
+        }
+    }
+
+    /// Adds what `other` counted.
+    pub fn join(&mut self, other: &Lines) {
+        for (count, more) in self.0.iter_mut().zip(other.0) {
+            *count += more;
+        }
+    }
+
+    /// Each with its count.
+    pub fn iter(&self) -> impl Iterator<Item = (Syscall, u64)> + '_ {
+        inspect::LINES.into_iter().zip(self.0)
+    }
+}
+
+impl fmt::Display for Lines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "straight lines:")?;
+        self.iter()
+            .try_for_each(|(line, count)| write!(f, " {line:?} {count}"))
+    }
+}
+
 /// What is checked after every event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Checks {
@@ -118,6 +152,9 @@ pub struct Pair {
     /// How often each core had been stalled when it last entered the kernel.
     stalls: [u64; CORES],
     traffic: Traffic,
+    lines: Lines,
+    /// Whether no event takes a line.
+    in_general: bool,
     /// The system call with which each core waits for its turn.
     late: [Option<Late>; CORES],
     /// Whether the event being handled may configure a context.
@@ -144,6 +181,8 @@ impl Pair {
             losses: 0,
             stalls: [0; CORES],
             traffic: Traffic::default(),
+            lines: Lines::default(),
+            in_general: false,
             late: Default::default(),
             configures: true,
             events: 0,
@@ -169,6 +208,18 @@ impl Pair {
             let census = Census::of(&self.k, self.anchor);
             Witness::new(&self.k, contexts(&census), census.threads.iter().copied())
         });
+    }
+
+    /// The same, in which every event takes the general path.
+    #[must_use]
+    pub fn in_general(mut self) -> Pair {
+        self.in_general = true;
+        self
+    }
+
+    /// Which lines events took, and how often.
+    pub fn lines(&self) -> &Lines {
+        &self.lines
     }
 
     /// How often a half-done operation had the specification start anew.

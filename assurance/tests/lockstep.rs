@@ -44,3 +44,27 @@ fn the_kernel_does_what_is_specified() {
     assert!(report.compared >= EVENTS && report.seeds >= SEEDS);
     assert_eq!(report.coverage.missing(), Vec::<String>::new());
 }
+
+/// Events of clients and servers to compare after, at least.
+const SERVED: u64 = if CORES > 1 { 10_000 } else { 30_000 };
+
+#[test]
+fn straight_lines_do_what_is_specified() {
+    let report = campaign::run(
+        Plan {
+            first_seed: campaign::SERVING,
+            events: SERVED,
+            seeds: 16,
+            jobs: thread::available_parallelism().map_or(1, usize::from),
+            cores: CORES,
+            only_time: false,
+        },
+        |_| {},
+    );
+    for found in &report.found {
+        println!("seed {}: {}", found.seed, found.text);
+    }
+    println!("{}", report.lines);
+    assert!(report.found.is_empty(), "{} findings", report.found.len());
+    assert!(report.lines.iter().all(|(_, count)| count > 200));
+}

@@ -2,6 +2,7 @@
 
 mod boot;
 mod corruption;
+mod lines;
 mod lockstep;
 mod refills;
 mod regressions;

@@ -1,8 +1,11 @@
 //! The one way in and the one way out: an event changes the state, and the next thread runs.
 
+use sandglass_abi::syscall::Syscall;
+
 use crate::arch::abi::{space, Exception, Irq};
 use crate::arch::Platform;
 use crate::debug::{self, check};
+use crate::fast::{self, Line, Request};
 use crate::invoke::irq;
 use crate::ipc::{fault, timeout};
 use crate::mem::Ref;
@@ -57,9 +60,63 @@ pub fn handle(k: &mut Kernel, event: Event) -> Next {
     next
 }
 
-/// Handles a system call of the current thread, in the turn of its core.
-#[inline(always)]
+/// As [`handle`], without lines: what they are to do.
+#[cfg(not(target_os = "none"))]
+pub fn handle_in_general(k: &mut Kernel, event: Event) -> Next {
+    let Event::Syscall = event else {
+        return handle(k, event);
+    };
+    let turn = &Turn::new();
+    turn.begin(k);
+    if let Some(caller) = k.core().thread() {
+        if syscall::debug_call(caller.at(k).context().syscall_number()).is_none() {
+            account::update_time(k);
+        }
+    }
+    let next = in_general(k, turn);
+    turn.end(k);
+    next
+}
+
+/// Handles a system call of the current thread, in the turn of its core. Entry code finds the line by itself.
 pub fn system_call(k: &mut Kernel, turn: &Turn) -> Next {
+    let Some(caller) = k.core().thread() else {
+        return in_general(k, turn);
+    };
+    let context = caller.at(k).context();
+    let number = context.syscall_number();
+    if syscall::debug_call(number).is_none() {
+        account::update_time(k);
+    }
+    let request = Request {
+        cptr: context.cap_register(),
+        info: context.info(),
+    };
+    let straight = match Syscall::from_raw(number) {
+        Some(Syscall::Call) => straight::<fast::Call>(k, turn, request),
+        Some(Syscall::ReplyRecv) => straight::<fast::ReplyRecv>(k, turn, request),
+        _ => None,
+    };
+    match straight {
+        Some(next) => next,
+        None => in_general(k, turn),
+    }
+}
+
+/// Handles a system call of the current thread, which says what `request` says, if the line `L` can take it. The clock was
+/// read. `None` if nothing was done: it is to be handled [in general](in_general).
+#[inline(always)]
+pub fn straight<L: Line>(k: &Kernel, turn: &Turn, request: Request) -> Option<Next> {
+    let caller = k.core().thread()?;
+    let next = fast::take::<L>(k, turn, caller, request)?;
+    enter_thread(k, next);
+    check::touched(k, Some(caller));
+    Some(Next::Thread(next))
+}
+
+/// Handles a system call of the current thread, whichever it is. The clock was read, if time is to pass.
+#[inline(always)]
+pub fn in_general(k: &mut Kernel, turn: &Turn) -> Next {
     let before = k.core().thread();
     let exit = match before {
         Some(caller) => call(k, turn, caller),
@@ -78,7 +135,7 @@ fn call(k: &mut Kernel, turn: &Turn, caller: Ref<Tcb>) -> Exit {
         Ok(phases) => phases,
         Err(number) => return other_call(k, turn, caller, number),
     };
-    match enter(k, turn, caller) {
+    match settle(k, turn, caller) {
         Charge::Paid => syscall::perform(k, turn, caller, phases),
         Charge::Exhausted => {}
     }
@@ -93,7 +150,7 @@ fn other_call(k: &Kernel, turn: &Turn, caller: Ref<Tcb>, number: u64) -> Exit {
         debug::calls::syscall(k, caller, call);
         return Exit::ToCaller;
     }
-    match enter(k, turn, caller) {
+    match settle(k, turn, caller) {
         Charge::Paid => syscall::perform_other(k, turn, caller, number),
         Charge::Exhausted => Exit::ToScheduler,
     }
@@ -151,6 +208,12 @@ fn conclude(k: &mut Kernel, turn: &Turn, before: Option<Ref<Tcb>>, exit: Exit) -
 #[inline(always)]
 fn enter(k: &Kernel, turn: &Turn, thread: Ref<Tcb>) -> Charge {
     account::update_time(k);
+    settle(k, turn, thread)
+}
+
+/// As [`enter`], once the clock was read.
+#[inline(always)]
+fn settle(k: &Kernel, turn: &Turn, thread: Ref<Tcb>) -> Charge {
     let charge = timeout::settle(k, turn);
     if charge == Charge::Exhausted && thread.at(k).is_runnable() {
         thread.at(k).set_state(k, State::Restart);
@@ -175,6 +238,16 @@ fn user_fault(k: &Kernel, turn: &Turn, before: Option<Ref<Tcb>>, exception: Exce
     }
 }
 
+/// Makes the state of `thread`, which did not run before, that of the machine.
+#[inline(always)]
+fn enter_thread(k: &Kernel, thread: Ref<Tcb>) {
+    space::switch(k, thread);
+    fpu::switch(k, thread);
+    if thread.at(k).yield_to().is_some() {
+        yielding::report_yield(k, thread);
+    }
+}
+
 /// Makes the chosen thread's state that of the machine (01, section 8).
 #[inline(always)]
 fn activate(k: &Kernel, before: Option<Ref<Tcb>>, chosen: Option<Ref<Tcb>>) -> Next {
@@ -187,11 +260,7 @@ fn activate(k: &Kernel, before: Option<Ref<Tcb>>, chosen: Option<Ref<Tcb>>) -> N
     };
     let tcb = thread.at(k);
     if before != Some(thread) {
-        space::switch(k, thread);
-        fpu::switch(k, thread);
-        if tcb.yield_to().is_some() {
-            yielding::report_yield(k, thread);
-        }
+        enter_thread(k, thread);
     }
     if tcb.state() == State::Restart {
         tcb.context().restart(k);

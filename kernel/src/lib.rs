@@ -30,6 +30,7 @@ pub mod cap;
 pub mod cores;
 pub mod debug;
 pub mod event;
+pub mod fast;
 #[cfg(not(target_os = "none"))]
 pub mod inspect;
 pub mod invoke;

@@ -76,6 +76,7 @@ fn main() -> ExitCode {
             plan.cores
         );
     }
+    println!("{}", report.lines);
     println!(
         "assure: {} events in lock step over {} seeds, {} more swept; behind {} half-done operations \
          the specification started anew, {} seeds ended without it; {} findings",

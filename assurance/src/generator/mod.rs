@@ -6,6 +6,7 @@
 
 mod cores;
 mod delays;
+mod exchange;
 mod invoke;
 mod life;
 mod long;
@@ -46,6 +47,8 @@ pub struct Generator {
     idle: u32,
     /// Whether a core waits for its turn since the last action.
     is_late: bool,
+    /// Whether exchanges of messages are most of what happens.
+    serves: bool,
 }
 
 /// Actions while nobody runs, after which nobody is expected to any more.
@@ -119,6 +122,7 @@ impl Generator {
             cores,
             idle: 0,
             is_late: false,
+            serves: false,
         }
     }
 
@@ -148,6 +152,9 @@ impl Generator {
             return Some(action);
         }
         if let Some(action) = self.enliven(&view) {
+            return Some(action);
+        }
+        if let Some(action) = self.exchange(&view) {
             return Some(action);
         }
         Some(match self.rng.u32(0..100) {

@@ -2,9 +2,11 @@
 
 use sandglass_abi::invocation::{SCHED_CONTROL_CONFIGURE_FLAGS, TCB_COPY_REGISTERS};
 use sandglass_abi::message::MessageInfo;
+use sandglass_abi::syscall::Syscall;
 use sandglass_kernel::arch::hosted::Seen;
 use sandglass_kernel::arch::Register;
 use sandglass_kernel::event::{self, Trap};
+use sandglass_kernel::fast::inspect;
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::tcb::{State, Tcb};
 use sandglass_kernel::time::account;
@@ -146,7 +148,13 @@ impl Pair {
         if let Some(witness) = &mut self.witness {
             witness.enters(&self.k, arrived, is_call)?;
         }
-        let next = event::handle(&mut self.k, event);
+        let line = self.line(event);
+        let next = if self.in_general {
+            event::handle_in_general(&mut self.k, event)
+        } else {
+            self.lines.add(line);
+            event::handle(&mut self.k, event)
+        };
         let seen = self.k.machine.take_seen();
         let machine = &self.k.machine;
         let left = |core, at: u64| {
@@ -161,6 +169,16 @@ impl Pair {
             witness.leaves(&self.k, &seen, next, exit)?;
         }
         Ok(())
+    }
+
+    /// The line that `event` takes, if it is a system call that can take one.
+    fn line(&self, event: event::Event) -> Option<Syscall> {
+        if event != event::Event::Syscall {
+            return None;
+        }
+        account::update_time(&self.k);
+        let _ = self.k.machine.take_seen();
+        inspect::line(&self.k)
     }
 
     pub(super) fn trap(&mut self, trap: Trap, event: Event) -> Result<(), Failure> {

@@ -32,6 +32,12 @@ impl<T> Entries<T> {
         self.entry(index).get().get()
     }
 
+    /// Whether entry `index`, cut to the size of the pool, names `root`.
+    #[inline(always)]
+    pub fn names(&self, index: usize, root: Ref<T>) -> bool {
+        self.entry(index).get().names(root)
+    }
+
     /// Lets entry `index` name `root`.
     pub fn set(&self, index: usize, root: Option<Ref<T>>) {
         let entry = self.entry(index);

@@ -91,7 +91,8 @@ global_asm!(
 pub struct KernelGuard {
     pub k: &'static mut Kernel,
     pub turn: &'static Turn,
-    inside: Option<lock::Turn>,
+    /// The turn at the lock, where there are several cores.
+    pub inside: Option<lock::Turn>,
 }
 
 impl KernelGuard {
@@ -119,9 +120,19 @@ impl KernelGuard {
                 inside
             }
         });
-        // SAFETY: the core is alone inside, and the caller's; the static is initialised. What the
-        // others did inside is seen: they left with Release, and this core entered with Acquire.
-        let State { kernel: k, turn } = unsafe { &mut *state };
+        // SAFETY: the core is alone inside, and the caller's. What the others did inside is seen: they left with Release,
+        // and this core entered with Acquire.
+        unsafe { KernelGuard::inside(inside) }
+    }
+
+    /// That of the core that is inside.
+    ///
+    /// # Safety
+    /// As for [`enter`](Self::enter), or what that returned is in use no more, but for the turn at the lock.
+    #[inline(always)]
+    pub unsafe fn inside(inside: Option<lock::Turn>) -> KernelGuard {
+        // SAFETY: the caller's; the static is initialised.
+        let State { kernel: k, turn } = unsafe { &mut *KERNEL.0.get() };
         KernelGuard { k, turn, inside }
     }
 

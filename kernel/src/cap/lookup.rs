@@ -137,6 +137,14 @@ pub fn slot(k: &View, root: Capability, cptr: u64) -> Option<Ref<Slot>> {
     walk(k, root, cptr, WORD_BITS).map(|found| found.slot)
 }
 
+/// The capability that a system call of `thread` names by `cptr`, where one step leads to it: a CNode is none yet, if bits
+/// are left over. `None` also where only more steps or [`failure`] tell.
+#[inline(always)]
+pub fn direct(k: &View, thread: Ref<Tcb>, cptr: u64) -> Option<Capability> {
+    let node = cspace(k, thread).cnode()?;
+    Some(node.slot(cptr)?.at(k).cap())
+}
+
 /// Why [`slot`] finds nothing.
 #[cold]
 pub fn failure(k: &View, root: Capability, cptr: u64) -> LookupFailure {

@@ -23,9 +23,9 @@ pub fn buffer(k: &View, thread: Ref<Tcb>, write: bool) -> Option<Buffer> {
     Buffer::in_frame(frame.word, thread.at(k).buffer_address())
 }
 
-/// Copies `length` message words from `sender` to `receiver`; returns how many arrived.
+/// Copies as many of `length` message words from `sender` to `receiver` as there are registers for.
 #[inline(always)]
-pub fn copy_words(k: &Kernel, sender: Ref<Tcb>, receiver: Ref<Tcb>, length: usize) -> usize {
+pub fn copy_registers(k: &Kernel, sender: Ref<Tcb>, receiver: Ref<Tcb>, length: usize) {
     let (from, to) = (sender.at(k).context(), receiver.at(k).context());
     // One after the other: a loop costs more than twice as much.
     let copy = |i, register| {
@@ -38,6 +38,12 @@ pub fn copy_words(k: &Kernel, sender: Ref<Tcb>, receiver: Ref<Tcb>, length: usiz
     copy(1, second);
     copy(2, third);
     copy(3, fourth);
+}
+
+/// Copies `length` message words from `sender` to `receiver`; returns how many arrived.
+#[inline(always)]
+pub fn copy_words(k: &Kernel, sender: Ref<Tcb>, receiver: Ref<Tcb>, length: usize) -> usize {
+    copy_registers(k, sender, receiver, length);
     if length <= REGISTER_MRS {
         return length;
     }

@@ -55,6 +55,17 @@ impl<T> Packed<T> {
         unsafe { Ref::mint(self.word & !Self::SPARE) }
     }
 
+    /// Whether the handle, marked or not, is `other`.
+    #[inline(always)]
+    pub fn names(self, other: Ref<T>) -> bool {
+        (self.word ^ other.address().get()) & !Self::SPARE == 0
+    }
+
+    /// Whether there is no handle and no flag.
+    pub fn is_zero(self) -> bool {
+        self.word == 0
+    }
+
     /// The handle, if it is marked.
     #[inline(always)]
     pub fn get_marked(self) -> Option<Ref<T>> {
@@ -74,3 +85,9 @@ impl<T> Clone for Packed<T> {
 }
 
 impl<T> Copy for Packed<T> {}
+
+impl<T> PartialEq for Packed<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.word == other.word
+    }
+}

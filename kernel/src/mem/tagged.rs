@@ -192,7 +192,7 @@ impl Tagged {
 
     /// The shape: the size, 6 bits, and above it the mark.
     pub const fn shape(self) -> u64 {
-        self.0 >> SIZE_SHIFT & SIZE_MASK | self.0 / MARK * SHAPE_MARK & SHAPE_MARK
+        ((self.0 >> SIZE_SHIFT) & SIZE_MASK) | ((self.0 / MARK * SHAPE_MARK) & SHAPE_MARK)
     }
 
     /// The same word with other flags.

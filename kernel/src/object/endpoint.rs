@@ -4,7 +4,8 @@
 //! has an empty queue; in the other states every queued thread is blocked on this endpoint, all
 //! as senders or all as receivers. An endpoint that is being emptied admits nobody.
 
-use super::Queue;
+use super::{Queue, Tcb};
+use crate::mem::Ref;
 use crate::Kernel;
 
 /// Who is queued.
@@ -43,6 +44,12 @@ impl Endpoint {
         } else {
             EndpointState::Receivers
         }
+    }
+
+    /// The thread that waits for a message, if it is the only one in the queue, and the endpoint admits senders.
+    #[inline(always)]
+    pub fn only_receiver(&self) -> Option<Ref<Tcb>> {
+        self.queue.only_unflagged()
     }
 
     /// The next threads to be queued are senders, or receivers; the endpoint admits them.

@@ -43,13 +43,13 @@ type Steps = Together<{ u64::BITS as u64 + 1 }>;
 pub struct Key(u64);
 
 impl Key {
-    /// Bits of the position among those of a rank. They do not run out at one insertion in 20 ns in 45 years.
+    /// Bits of the position among those of a rank.
     const POSITION_BITS: u32 = u64::BITS - u8::BITS;
 
-    /// By `rank`, then by `position`, the kernel's count of insertions: unique.
+    /// By `rank`, then by `position`, the kernel's count of insertions: unique. Its bits do not run out at one insertion in
+    /// 20 ns in 45 years.
     fn ranked(rank: u8, position: u64) -> Self {
-        let rank = u64::from(rank) << Self::POSITION_BITS;
-        Key(rank | position & ((1 << Self::POSITION_BITS) - 1))
+        Key(u64::from(rank) << Self::POSITION_BITS | position)
     }
 
     /// The position of a ranked key among those of its rank.
@@ -145,6 +145,43 @@ impl Queue {
     #[inline(always)]
     fn set_first(&self, first: Option<Ref<Tcb>>) {
         self.first.set(Packed::new(first, self.flags()));
+    }
+
+    /// The only thread of the queue, if no flag is set. The key of that is no other's.
+    #[inline(always)]
+    pub fn only_unflagged(&self) -> Option<Ref<Tcb>> {
+        // Of one, the root is its leaf; of several, a node.
+        let (root, first) = (self.root.get(), self.first.get());
+        if root != first {
+            return None;
+        }
+        root.get()
+    }
+
+    /// Whether nobody is in the queue, and no flag is set.
+    pub fn is_clear(&self) -> bool {
+        self.first.get().is_zero()
+    }
+
+    /// Removes the only thread of a queue without flags.
+    #[inline(always)]
+    pub fn remove_only(&self, _: &Kernel) {
+        self.root.set(Packed::empty());
+        self.first.set(Packed::empty());
+    }
+
+    /// Inserts `thread`, which is in no queue, with `rank` into this one, which [is clear](Self::is_clear).
+    #[inline(always)]
+    pub fn insert_only(&self, k: &Kernel, thread: Ref<Tcb>, rank: u8) {
+        let links = thread.at(k).links();
+        links.key.set(Key::ranked(rank, k.next_sequence()));
+        links.bit.set(UNUSED);
+        links.first_equal.set(None);
+        links.above_leaf.set(Packed::empty());
+        links.prev.set(None);
+        links.next.set(None);
+        self.root.set(leaf(thread));
+        self.first.set(leaf(thread));
     }
 
     fn flags(&self) -> u64 {

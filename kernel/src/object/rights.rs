@@ -46,6 +46,22 @@ impl Rights {
         self.0 & (Abi::WRITE.raw() as u8 | call) != 0
     }
 
+    /// Whether a call may be sent, and answered: a bit for each set of rights says so.
+    #[inline(always)]
+    pub const fn calls(self) -> bool {
+        const CALLING: u32 = {
+            let mut sets = 0;
+            let mut bits = 0;
+            while bits < u32::BITS {
+                let rights = Rights(bits as u8);
+                sets |= ((rights.sends(true) && rights.answerable()) as u32) << bits;
+                bits += 1;
+            }
+            sets
+        };
+        CALLING >> (self.0 & 31) & 1 != 0
+    }
+
     /// Whether who is sent to can answer.
     pub const fn answerable(self) -> bool {
         self.0 & (Abi::GRANT.raw() | Abi::GRANT_REPLY.raw()) as u8 != 0

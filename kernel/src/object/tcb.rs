@@ -237,6 +237,11 @@ impl Tcb {
         }
     }
 
+    /// Whether an earlier system call of the thread has left anything.
+    pub fn has_progress(&self) -> bool {
+        self.progress_age.get() != Age::None
+    }
+
     /// What a preempted system call left for the one that is being handled.
     pub fn progress(&self) -> Option<ResumePoint> {
         self.progress

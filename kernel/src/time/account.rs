@@ -16,7 +16,7 @@ use crate::cores::CORES;
 use crate::mem::Ref;
 use crate::object::{Core, SchedContext, Tcb, DOMAINS};
 use crate::time::Refills;
-use crate::Kernel;
+use crate::{Kernel, View};
 
 /// An operation stops here, and its system call is to be executed again: the clock was read again within
 /// the event, and the budget does not last any more, or somebody else is to be let in (04, section 6.4). What
@@ -43,7 +43,7 @@ pub fn update_time(k: &Kernel) {
 }
 
 /// Checks the budget of the current context of `core` (04, section 6.1). Idleness always pays.
-pub fn check_budget(k: &Kernel, core: &Core) -> Charge {
+pub fn check_budget(k: &View, core: &Core) -> Charge {
     if core.now() + k.constants.min_budget() <= core.budget_end() {
         Charge::Paid
     } else {
@@ -53,7 +53,7 @@ pub fn check_budget(k: &Kernel, core: &Core) -> Charge {
 
 /// Whether the turn of the domain that runs is as good as over (04, section 11): with one domain, it never is.
 #[inline(always)]
-pub fn domain_is_over(k: &Kernel) -> bool {
+pub fn domain_is_over(k: &View) -> bool {
     DOMAINS > 1 && k.core().now() + k.constants.min_budget() > k.domains.end()
 }
 

@@ -1,6 +1,8 @@
 //! The FPU is switched eagerly (07, section 4): a thread without the disabled flag runs with its
 //! own state in the registers, a thread with it runs with the FPU off.
 //!
+//! Invariant: nobody who is without the FPU has registers in it.
+//!
 //! The registers of whoever ran with the FPU last stay in it until another thread needs it, or
 //! until that thread leaves for another core (04, section 15).
 
@@ -12,15 +14,12 @@ use crate::Kernel;
 /// `thread` is about to run: the FPU is made its own, or switched off.
 #[inline(always)]
 pub fn switch(k: &Kernel, thread: Ref<Tcb>) {
-    let core = k.core();
-    let owner = core.fpu_owner();
     if thread.at(k).fpu_disabled() {
-        if owner == Some(thread) {
-            save(k);
-        }
         k.machine.fpu_set_enabled(false);
         return;
     }
+    let core = k.core();
+    let owner = core.fpu_owner();
     if owner == Some(thread) {
         k.machine.fpu_set_enabled(true);
         return;
@@ -30,8 +29,8 @@ pub fn switch(k: &Kernel, thread: Ref<Tcb>) {
     core.set_fpu_owner(k, Some(thread));
 }
 
-/// `thread`, which does not run on another core, is about to leave its core: if its registers are
-/// still in the FPU there, they go into its TCB.
+/// `thread`, which does not run on another core, is about to leave its core, or to do without the FPU: if its registers are
+/// still there, they go into its TCB.
 #[inline(always)]
 pub fn release(k: &Kernel, thread: Ref<Tcb>) {
     let core = k.home(thread);

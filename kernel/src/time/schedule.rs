@@ -190,6 +190,30 @@ fn switch(k: &Kernel, turn: &Turn, next: Option<Ref<Tcb>>) {
     settle_sc(k, next);
 }
 
+/// `next`, in no queue, is the current thread from now on, as nobody is before it: on what paid before, so that only a release
+/// which the last one left out could change when the timer fires.
+#[inline(always)]
+pub fn hand_over(k: &Kernel, next: Ref<Tcb>) -> Ref<Tcb> {
+    let core = k.core();
+    trace!(k, switch(core.thread(), Some(next)));
+    core.set_thread(k, Some(next));
+    if core.release.earliest() <= core.armed() {
+        arm(k);
+    }
+    next
+}
+
+/// As [`hand_over`], on `own`, another context.
+#[inline(always)]
+pub fn hand_over_to(k: &Kernel, next: Ref<Tcb>, own: Ref<SchedContext>) -> Ref<Tcb> {
+    let core = k.core();
+    trace!(k, switch(core.thread(), Some(next)));
+    core.set_thread(k, Some(next));
+    switch_sc(k, Some(own));
+    arm(k);
+    next
+}
+
 /// The current thread is to go on: one whose time has come and that would preempt it becomes the
 /// candidate.
 #[inline(always)]

@@ -9,7 +9,7 @@ use core::cell::Cell;
 use super::schedule;
 use crate::mem::Ref;
 use crate::object::Tcb;
-use crate::Kernel;
+use crate::{Kernel, CORES};
 
 /// What the scheduler is to do when the event ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -34,6 +34,12 @@ impl Turn {
         Turn {
             action: Cell::new(Action::ResumeCurrent),
         }
+    }
+
+    /// Whether nothing is demanded yet.
+    #[inline(always)]
+    pub fn is_open(&self) -> bool {
+        CORES == 1 && cfg!(target_os = "none") || self.action.get() == Action::ResumeCurrent
     }
 
     /// The core that executes the kernel begins its turn: another core may have left a decision to it.

@@ -82,10 +82,14 @@ const AARCH64: &[Reference] = &[
 
 /// Most instructions that an operation may take.
 const X86_64_LIMITS: &[(&str, u32)] = &[
-    ("call-0-active", 700),
-    ("reply-recv-0-active", 850),
-    ("call-10-passive", 700),
-    ("reply-recv-10-passive", 850),
+    ("call-0-passive", 221),
+    ("reply-recv-0-passive", 285),
+    ("call-0-active", 280),
+    ("reply-recv-0-active", 340),
+    ("call-10-passive", 290),
+    ("reply-recv-10-passive", 340),
+    ("call-10-active", 340),
+    ("reply-recv-10-active", 400),
     ("send-wake-higher", 600),
     ("recv-block", 450),
     ("signal-no-waiter", 280),
@@ -102,12 +106,14 @@ const X86_64_LIMITS: &[(&str, u32)] = &[
 
 /// On aarch64, percents of the reference's that an operation may take: all that the reference has no path of its own for.
 const SHARES: &[(&str, u32)] = &[
-    ("call-0-active", 65),
-    ("reply-recv-0-active", 65),
-    ("call-10-passive", 65),
-    ("reply-recv-10-passive", 65),
-    ("call-10-active", 65),
-    ("reply-recv-10-active", 65),
+    ("call-0-passive", 102),
+    ("reply-recv-0-passive", 100),
+    ("call-0-active", 30),
+    ("reply-recv-0-active", 32),
+    ("call-10-passive", 35),
+    ("reply-recv-10-passive", 35),
+    ("call-10-active", 40),
+    ("reply-recv-10-active", 40),
     ("send-wake-higher", 65),
     ("recv-block", 65),
     ("signal-no-waiter", 65),

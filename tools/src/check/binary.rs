@@ -18,16 +18,22 @@ fn may_trap(set: InstructionSet) -> &'static [&'static str] {
     match set {
         InstructionSet::X86_64 => &[
             "arch::x86_64::entry::handlers::act",
+            "arch::x86_64::entry::handlers::in_general",
             "arch::x86_64::entry::handlers::leave",
+            "arch::x86_64::entry::handlers::on_call",
             "arch::x86_64::entry::handlers::on_doubtful_vector",
             "arch::x86_64::entry::handlers::on_kernel_vector",
+            "arch::x86_64::entry::handlers::on_reply_recv",
             "arch::x86_64::entry::handlers::on_system_call",
             "arch::x86_64::entry::handlers::on_vector",
             "arch::x86_64::entry::start::start",
         ],
         InstructionSet::Aarch64 => &[
             "arch::aarch64::entry::cores::begin",
+            "arch::aarch64::entry::handlers::in_general",
+            "arch::aarch64::entry::handlers::on_call",
             "arch::aarch64::entry::handlers::on_kernel_exception",
+            "arch::aarch64::entry::handlers::on_reply_recv",
             "arch::aarch64::entry::handlers::on_system_call",
             "arch::aarch64::entry::handlers::on_trap",
             "arch::aarch64::entry::handlers::on_unexpected",

@@ -202,7 +202,11 @@ fn set_flags(k: &Kernel, call: &Invocation, thread: Ref<Tcb>) -> Result<Outcome,
         0
     };
     let new = (old & !clear) | (set & tcb_flags::ALL);
-    tcb.set_fpu_disabled(k, new & tcb_flags::FPU_DISABLED != 0);
+    let disabled = new & tcb_flags::FPU_DISABLED != 0;
+    tcb.set_fpu_disabled(k, disabled);
+    if disabled {
+        fpu::release(k, thread);
+    }
     if old != new && k.core().thread() == Some(thread) {
         fpu::switch(k, thread);
     }

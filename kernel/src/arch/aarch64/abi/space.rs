@@ -74,9 +74,9 @@ pub fn find<'k>(k: &'k View, root: &'k Table, vaddr: u64) -> End<'k> {
 #[inline(always)]
 fn own_root(k: &View, thread: Ref<Tcb>) -> Option<(u16, Ref<VSpace>)> {
     let cap = objects::tcb_slot(thread, TcbSlot::VSpace).at(k).cap();
-    let asid = cap.root_asid()?;
-    let named = root_of(k, asid)?;
-    (cap.root() == Some(named)).then_some((asid, named))
+    let (asid, root) = (cap.root_asid()?, cap.root()?);
+    let pool = k.arch.asids.pool(asid)?;
+    pool.at(k).names(asid, root).then_some((asid, root))
 }
 
 /// Makes user code of `thread` run in its address space; one whose address space is gone, or that

@@ -6,9 +6,11 @@
 use core::arch::{asm, global_asm};
 use core::mem::size_of;
 
+use sandglass_abi::syscall::Syscall;
+
 use super::handlers::{
-    on_kernel_exception, on_system_call, on_trap, on_unexpected, KernelStack, INTERRUPT,
-    KERNEL_STACKS,
+    on_call, on_kernel_exception, on_reply_recv, on_system_call, on_trap, on_unexpected,
+    KernelStack, INTERRUPT, KERNEL_STACKS,
 };
 use crate::arch::abi::context::{Context, Register};
 use crate::cores::CORES;
@@ -166,7 +168,19 @@ global_asm!(
     "b.ne 2f",
     "sub x10, x10, #4",
     "stp x10, x12, [sp, #{fault_ip}]",
+    // In the order of a function's arguments: capability, message, core. To those that servers live on directly.
+    ".if {cores} > 1",
+    "mov x4, x0",
+    ".endif",
     "sandglass_stack",
+    ".if {cores} > 1",
+    "mov x2, x0",
+    "mov x0, x4",
+    ".endif",
+    "cmn x7, #{call}",
+    "b.eq {on_call}",
+    "cmn x7, #{reply_recv}",
+    "b.eq {on_reply_recv}",
     "b {on_system_call}",
     "2:",
     "mov x1, sp",
@@ -232,6 +246,10 @@ global_asm!(
     cores = const CORES,
     stacks = sym KERNEL_STACKS,
     stack_size = const size_of::<KernelStack>(),
+    call = const -(Syscall::Call as i64),
+    reply_recv = const -(Syscall::ReplyRecv as i64),
+    on_call = sym on_call,
+    on_reply_recv = sym on_reply_recv,
     on_system_call = sym on_system_call,
     on_trap = sym on_trap,
     interrupt = const INTERRUPT as i64,

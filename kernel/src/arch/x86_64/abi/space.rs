@@ -57,8 +57,10 @@ pub fn find<'k>(k: &'k View, root: &'k Table, vaddr: u64, level: Level) -> Resul
 #[inline(always)]
 fn own_root(k: &View, thread: Ref<Tcb>) -> Option<Ref<Pml4>> {
     let cap = objects::tcb_slot(thread, TcbSlot::VSpace).at(k).cap();
-    let named = cap.root_asid().and_then(|asid| root_of(k, asid))?;
-    (cap.word().get() == Some(named)).then_some(named)
+    let root = cap.word().get::<Pml4>()?;
+    // Identifier 0, of one that has none, names nothing.
+    let pool = k.arch.asids.pool(cap.data() as u16)?;
+    pool.at(k).names(cap.data() as u16, root).then_some(root)
 }
 
 /// Makes user code of `thread` run in its address space; one whose address space is gone, or that

@@ -6,9 +6,12 @@
 use core::arch::{asm, global_asm};
 use core::mem::size_of;
 
+use sandglass_abi::syscall::Syscall;
+
 use super::descriptors::{Cpu, CPUS, DEBUG, ENTRY_STACK_TOP, ENTRY_STRIDE, USER_CODE, USER_DATA};
 use super::handlers::{
-    on_kernel_vector, on_system_call, on_vector, KernelStack, KERNEL_STACKS, STACK_START,
+    on_call, on_kernel_vector, on_reply_recv, on_system_call, on_vector, KernelStack,
+    KERNEL_STACKS, STACK_START,
 };
 use crate::arch::abi::context::{Context, Register};
 use crate::arch::x86_64::machine::core_data::{CoreData, CORE_DATA};
@@ -252,9 +255,14 @@ global_asm!(
     "mov [rsp + {gs_base}], rcx",
     ".endif",
     "lea rsp, [rip + {stack} + \\core * {stack_size} + {stack_start}]",
+    // In the order of a function's arguments: capability, message, number, core. To those that servers live on directly.
     ".if {cores} > 1",
-    "mov edi, \\core",
+    "mov ecx, \\core",
     ".endif",
+    "cmp rdx, {call}",
+    "je {on_call}",
+    "cmp rdx, {reply_recv}",
+    "je {on_reply_recv}",
     "jmp {on_system_call}",
     ".size sandglass_system_call_\\core, . - sandglass_system_call_\\core",
 
@@ -368,6 +376,10 @@ global_asm!(
     stack = sym KERNEL_STACKS,
     stack_size = const size_of::<KernelStack>(),
     stack_start = const STACK_START,
+    call = const Syscall::Call as i64,
+    reply_recv = const Syscall::ReplyRecv as i64,
+    on_call = sym on_call,
+    on_reply_recv = sym on_reply_recv,
     on_system_call = sym on_system_call,
     on_vector = sym on_vector,
     on_kernel_vector = sym on_kernel_vector,

@@ -15,6 +15,8 @@
 
 use core::cell::UnsafeCell;
 
+use sandglass_lock as lock;
+
 use super::code::exit;
 #[cfg(feature = "hardware-debug")]
 use super::debugging;
@@ -30,6 +32,8 @@ use crate::arch::x86_64::machine::cpu;
 use crate::arch::x86_64::machine::vectors::*;
 use crate::cores::{CoreId, CORES};
 use crate::event::{self, Next, Trap};
+use crate::fast::{self, Line, Request};
+use crate::time::account;
 
 /// Bytes of the kernel's stack. The boot needs most; events less than a tenth of it. The debug
 /// kernel formats what it prints: its boot needs more.
@@ -63,11 +67,42 @@ fn entered(number: CoreId) -> CoreId {
     }
 }
 
-/// A system call; the context is stored.
-pub extern "C" fn on_system_call(core: CoreId) -> ! {
+/// A Call; the context is stored. Capability and message are still in the registers that carry them.
+pub extern "C" fn on_call(cptr: u64, info: u64, _number: u64, core: CoreId) -> ! {
+    straight::<fast::Call>(Request { cptr, info }, core)
+}
+
+/// A ReplyRecv; as for [`on_call`].
+pub extern "C" fn on_reply_recv(cptr: u64, info: u64, _number: u64, core: CoreId) -> ! {
+    straight::<fast::ReplyRecv>(Request { cptr, info }, core)
+}
+
+/// A system call for which there is a line. Each has a function of its own, with the registers to itself.
+#[inline(always)]
+fn straight<L: Line>(request: Request, core: CoreId) -> ! {
     // SAFETY: called by the entry code of the core, once.
     let guard = unsafe { KernelGuard::enter(entered(core)) };
-    let next = event::system_call(guard.k, guard.turn);
+    account::update_time(guard.k);
+    match event::straight::<L>(guard.k, guard.turn, request) {
+        Some(next) => leave(guard, next),
+        None => in_general(guard.inside),
+    }
+}
+
+/// Another system call; the context is stored.
+pub extern "C" fn on_system_call(_cptr: u64, _info: u64, _number: u64, core: CoreId) -> ! {
+    // SAFETY: called by the entry code of the core, once.
+    let guard = unsafe { KernelGuard::enter(entered(core)) };
+    account::update_time(guard.k);
+    in_general(guard.inside)
+}
+
+/// A system call for which there is no line, or none that can take it.
+#[inline(never)]
+fn in_general(inside: Option<lock::Turn>) -> ! {
+    // SAFETY: the one that the caller gave up.
+    let guard = unsafe { KernelGuard::inside(inside) };
+    let next = event::in_general(guard.k, guard.turn);
     leave(guard, next)
 }
 

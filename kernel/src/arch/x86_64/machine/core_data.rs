@@ -86,7 +86,8 @@ impl CoreData {
     /// Lets user code use the FPU, or makes its use an exception.
     #[inline(always)]
     pub fn set_fpu_enabled(&self, enabled: bool) {
-        if self.fpu_enabled.replace(enabled) != enabled {
+        if self.fpu_enabled.get() != enabled {
+            self.fpu_enabled.set(enabled);
             cpu::set_fpu_enabled(enabled);
         }
     }

@@ -29,6 +29,12 @@ impl AsidPool {
         self.0.get(asid.into())
     }
 
+    /// Whether `asid`, an identifier of this pool, names `root`.
+    #[inline(always)]
+    pub fn names(&self, asid: u16, root: Ref<VSpace>) -> bool {
+        self.0.names(asid.into(), root)
+    }
+
     pub fn set_root(&self, _: &Kernel, asid: u16, root: Option<Ref<VSpace>>) {
         self.0.set(asid.into(), root);
     }

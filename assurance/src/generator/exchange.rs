@@ -1,0 +1,73 @@
+//! Clients and servers at work: calls that find somebody waiting, and answers by who waits for the next.
+
+use sandglass_abi::message::MessageInfo;
+use sandglass_abi::syscall::Syscall;
+use sandglass_model::state::{Cap, Endpoint, ThreadState};
+
+use super::{Generator, View};
+use crate::script::{Action, Call};
+
+impl Generator {
+    /// The same, where most of what happens are exchanges of messages.
+    #[must_use]
+    pub fn serving(mut self) -> Generator {
+        self.serves = true;
+        self
+    }
+
+    /// Whoever has a caller answers; else somebody who waits is called, if there is one; else the thread waits itself.
+    pub(super) fn exchange(&mut self, view: &View) -> Option<Action> {
+        if !self.serves || self.chance(35) {
+            return None;
+        }
+        let s = view.state;
+        let answered = |cap: &Cap| match cap {
+            Cap::Reply { object, .. } => {
+                let thread = s.replies.get(object).and_then(|reply| reply.thread);
+                let state = thread
+                    .and_then(|thread| s.threads.get(&thread))
+                    .map(|it| it.state);
+                matches!(state, Some(ThreadState::BlockedOnReply { reply }) if reply == *object)
+            }
+            _ => false,
+        };
+        let free = |cap: &Cap| match cap {
+            Cap::Reply { object, .. } => {
+                s.replies.get(object).is_some_and(|it| it.thread.is_none())
+            }
+            _ => false,
+        };
+        let quiet = |cap: &Cap| match cap {
+            Cap::Endpoint { object, rights, .. } => {
+                rights.read && !matches!(s.endpoints.get(object), Some(Endpoint::Senders(_)))
+            }
+            _ => false,
+        };
+        let waited = |cap: &Cap| match cap {
+            Cap::Endpoint { object, rights, .. } => {
+                (rights.write || rights.call)
+                    && matches!(s.endpoints.get(object), Some(Endpoint::Receivers(_)))
+            }
+            _ => false,
+        };
+        let length = self.rng.usize(0..12);
+        let mut call = Call {
+            info: MessageInfo::new(self.edge(), 0, 0, length).raw(),
+            words: (0..length).map(|_| self.edge()).collect(),
+            ..Call::default()
+        };
+        if let Some(reply) = self.pick(view, answered) {
+            call.number = Syscall::ReplyRecv as i64;
+            call.cap = self.pick(view, quiet)?;
+            call.reply = reply;
+        } else if let Some(endpoint) = self.pick(view, waited) {
+            call.number = Syscall::Call as i64;
+            call.cap = endpoint;
+        } else {
+            call.number = Syscall::Recv as i64;
+            call.cap = self.pick(view, quiet).filter(|_| !Self::is_lonely(view))?;
+            call.reply = self.pick(view, free)?;
+        }
+        Some(Action::Call(call))
+    }
+}
