@@ -38,6 +38,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("help", "boots nothing"),
     ("mutants", "the hosted kernel"),
     ("profiles", "a list of all"),
+    ("sdk", "profiles of others are those of x86_64"),
     ("test", "tests both: `--only` selects"),
 ];
 

@@ -38,14 +38,12 @@ pub struct Record {
 }
 
 /// The marks, by their numbers.
-pub const MARKS: [(&str, u64); 7] = [
+pub const MARKS: [(&str, u64); 5] = [
     ("invocation", 1),
     ("commit", 2),
     ("reception", 3),
     ("sending", 4),
     ("capabilities", 5),
-    ("taken", 6),
-    ("given", 7),
 ];
 
 /// Levels of capability spaces, as a number of a record: how many is a parameter of the analysis.

@@ -193,10 +193,6 @@ pub const RECEPTION: u64 = 3;
 pub const SENDING: u64 = 4;
 /// Marks: capabilities of a message are looked up.
 pub const CAPABILITIES: u64 = 5;
-/// Marks: a context is returned from a thread that waits for it to be refilled, or to be chosen.
-pub const TAKEN: u64 = 6;
-/// Marks: a notification gives its context.
-pub const GIVEN: u64 = 7;
 
 /// What was invoked was checked, and is done now: no slot that it named was missing.
 #[inline(always)]

@@ -1,7 +1,6 @@
 //! Binding, lending and configuring scheduling contexts (04, sections 5 and 7).
 
 use super::{account, remote, schedule, Refills, Turn};
-use crate::arch::bounds;
 use crate::cores::CoreId;
 use crate::mem::Ref;
 use crate::object::{Notification, Parameters, SchedContext, State, Tcb};
@@ -198,9 +197,7 @@ pub fn donate(k: &Kernel, turn: &Turn, handle: Ref<SchedContext>, to: Ref<Tcb>) 
     if let Some(from) = handle.at(k).thread() {
         let was_queued = schedule::unqueue(k, from);
         from.at(k).set_sched_context(k, None);
-        if was_queued {
-            bounds::mark::<{ bounds::TAKEN }>();
-        } else {
+        if !was_queued {
             taken_from(k, turn, from);
         }
     }
@@ -233,7 +230,6 @@ pub fn donate_of_notification(
     };
     if handle.at(k).thread().is_none() {
         trace!(k, give_of_notification(handle, to));
-        bounds::mark::<{ bounds::GIVEN }>();
         donate(k, turn, handle, to);
         wake_refills(k, to);
         resume(k, handle);

@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(limit(Arch::Aarch64, "yield-alone"), Some(306));
         assert_eq!(limit(Arch::Aarch64, "signal-no-waiter"), Some(260));
         assert_eq!(limit(Arch::Aarch64, "retype-frame"), Some(1070));
-        assert_eq!(limit(Arch::Aarch64, "call-0-passive"), None);
+        assert_eq!(limit(Arch::Aarch64, "read-registers"), None);
         for (name, _) in SHARES {
             assert!(limit(Arch::Aarch64, name).is_some(), "{name}");
         }
