@@ -16,7 +16,7 @@ use super::{account, remote, Refills, Turn};
 use crate::arch::Platform;
 use crate::cores::CORES;
 use crate::mem::Ref;
-use crate::object::{Place, SchedContext, Tcb, DOMAINS};
+use crate::object::{Core, Place, SchedContext, Tcb, DOMAINS};
 use crate::Kernel;
 
 /// Whether `thread` waits for a refill whose time has not come.
@@ -209,8 +209,8 @@ pub fn hand_over_to(k: &Kernel, next: Ref<Tcb>, own: Ref<SchedContext>) -> Ref<T
     let core = k.core();
     trace!(k, switch(core.thread(), Some(next)));
     core.set_thread(k, Some(next));
-    switch_sc(k, Some(own));
-    arm(k);
+    switch_sc(k, core, Some(own));
+    arm_on(k, core);
     next
 }
 
@@ -382,15 +382,14 @@ fn settle_sc(k: &Kernel, thread: Option<Ref<Tcb>>) {
     let core = k.core();
     let chosen = thread.and_then(|thread| thread.at(k).sched_context());
     if chosen != core.context() || core.reprogram() {
-        switch_sc(k, chosen);
+        switch_sc(k, core, chosen);
     }
     arm(k);
 }
 
 /// The current context pays, and `chosen`, which is active, or nobody pays from now on.
 #[inline(always)]
-fn switch_sc(k: &Kernel, chosen: Option<Ref<SchedContext>>) {
-    let core = k.core();
+fn switch_sc(k: &Kernel, core: &Core, chosen: Option<Ref<SchedContext>>) {
     core.set_reprogram(k, false);
     let Some(handle) = chosen else {
         account::commit(k, core);
@@ -412,7 +411,12 @@ fn switch_sc(k: &Kernel, chosen: Option<Ref<SchedContext>>) {
 /// not have come yet.
 #[inline(always)]
 pub fn arm(k: &Kernel) {
-    let core = k.core();
+    arm_on(k, k.core());
+}
+
+/// As [`arm`], on `core`, which executes the kernel.
+#[inline(always)]
+fn arm_on(k: &Kernel, core: &Core) {
     // A refill is longer than the precision.
     let precision = k.constants.timer_precision();
     let mut deadline = core.budget_end() - precision;

@@ -34,7 +34,7 @@ const X86_64: &[Floor] = &[
     floor("endpoint-delete-senders", 1_000, 795),
     floor("endpoint-delete-receivers", 10, 799),
     floor("endpoint-delete-receivers", 1_000, 798),
-    floor("retype-tcb", 256, 1_620),
+    floor("retype-tcb", 256, 1_575),
 ];
 
 /// 95 % of what was measured when the arrangements were first made there.
