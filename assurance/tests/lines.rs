@@ -37,14 +37,17 @@ fn a_line_changes_what_the_general_path_changes() {
             let Some(action) = generator.next(&last) else {
                 break;
             };
-            let before = *straight.lines();
+            let (before, events) = (*straight.lines(), straight.events());
             straight.perform(&action).expect("nothing is checked");
             general.perform(&action).expect("nothing is checked");
             last = straight.state().unwrap_or(last);
             let now = [memory(&straight), memory(&general)];
             if *straight.lines() != before {
-                let [one, other] = [0, 1].map(|i| changes(&memories[i], &now[i]));
-                assert_eq!(one, other, "seed {seed}, {action:?}: addresses and bytes");
+                // What other events of the action write has bytes without meaning: those of a fault that there is none of.
+                if straight.events() - events == 1 {
+                    let [one, other] = [0, 1].map(|i| changes(&memories[i], &now[i]));
+                    assert_eq!(one, other, "seed {seed}, {action:?}: addresses and bytes");
+                }
                 assert_eq!(
                     straight.state().ok(),
                     general.state().ok(),
