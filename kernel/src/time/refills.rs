@@ -438,9 +438,10 @@ impl<'k> Refills<'k> {
     /// on. Returns whether anything may have changed, so that the timer is to be programmed again.
     #[inline(always)]
     pub fn unblock(self) -> bool {
-        let is_ready = self.ready();
+        let now = self.k.core().now();
+        let is_ready = self.head().time <= now;
         if is_ready {
-            self.start_head(self.k.core().now());
+            self.start_head(now);
         }
         is_ready
     }
