@@ -9,7 +9,7 @@ use crate::fast::{self, Line, Request};
 use crate::invoke::irq;
 use crate::ipc::{fault, timeout};
 use crate::mem::Ref;
-use crate::object::{State, Tcb};
+use crate::object::{Core, State, Tcb};
 use crate::syscall::{self, Exit};
 use crate::thread::yielding;
 use crate::time::account::Charge;
@@ -70,7 +70,7 @@ pub fn handle_in_general(k: &mut Kernel, event: Event) -> Next {
     turn.begin(k);
     if let Some(caller) = k.core().thread() {
         if syscall::debug_call(caller.at(k).context().syscall_number()).is_none() {
-            account::update_time(k);
+            account::update_time(k, k.core());
         }
     }
     let next = in_general(k, turn);
@@ -86,15 +86,15 @@ pub fn system_call(k: &mut Kernel, turn: &Turn) -> Next {
     let context = caller.at(k).context();
     let number = context.syscall_number();
     if syscall::debug_call(number).is_none() {
-        account::update_time(k);
+        account::update_time(k, k.core());
     }
     let request = Request {
         cptr: context.cap_register(),
         info: context.info(),
     };
     let straight = match Syscall::from_raw(number) {
-        Some(Syscall::Call) => straight::<fast::Call>(k, turn, request),
-        Some(Syscall::ReplyRecv) => straight::<fast::ReplyRecv>(k, turn, request),
+        Some(Syscall::Call) => straight::<fast::Call>(k, k.core(), turn, request),
+        Some(Syscall::ReplyRecv) => straight::<fast::ReplyRecv>(k, k.core(), turn, request),
         _ => None,
     };
     match straight {
@@ -103,12 +103,12 @@ pub fn system_call(k: &mut Kernel, turn: &Turn) -> Next {
     }
 }
 
-/// Handles a system call of the current thread, which says what `request` says, if the line `L` can take it. The clock was
-/// read. `None` if nothing was done: it is to be handled [in general](in_general).
+/// Handles a system call of the current thread of `core`, which executes the kernel, if the line `L` can take it: it says
+/// what `request` says. The clock was read. `None` if nothing was done: it is to be handled [in general](in_general).
 #[inline(always)]
-pub fn straight<L: Line>(k: &Kernel, turn: &Turn, request: Request) -> Option<Next> {
-    let caller = k.core().thread()?;
-    let next = fast::take::<L>(k, turn, caller, request)?;
+pub fn straight<L: Line>(k: &Kernel, core: &Core, turn: &Turn, request: Request) -> Option<Next> {
+    let caller = core.thread()?;
+    let next = fast::take::<L>(k, core, turn, caller, request)?;
     enter_thread(k, next);
     check::touched(k, Some(caller));
     Some(Next::Thread(next))
@@ -207,7 +207,7 @@ fn conclude(k: &mut Kernel, turn: &Turn, before: Option<Ref<Tcb>>, exit: Exit) -
 /// paid; otherwise the thread repeats what it did when it has time again.
 #[inline(always)]
 fn enter(k: &Kernel, turn: &Turn, thread: Ref<Tcb>) -> Charge {
-    account::update_time(k);
+    account::update_time(k, k.core());
     settle(k, turn, thread)
 }
 
@@ -224,7 +224,7 @@ fn settle(k: &Kernel, turn: &Turn, thread: Ref<Tcb>) -> Charge {
 /// Accounts for time at an interrupt, which is handled whether or not the budget lasts.
 #[inline(always)]
 fn interrupted(k: &Kernel, turn: &Turn) {
-    account::update_time(k);
+    account::update_time(k, k.core());
     let _ = timeout::settle(k, turn);
 }
 

@@ -176,7 +176,7 @@ impl Pair {
         if event != event::Event::Syscall {
             return None;
         }
-        account::update_time(&self.k);
+        account::update_time(&self.k, self.k.core());
         let _ = self.k.machine.take_seen();
         inspect::line(&self.k)
     }

@@ -16,7 +16,7 @@ pub fn line(k: &View) -> Option<Syscall> {
         cptr: context.cap_register(),
         info: context.info(),
     };
-    if k.core().undecided() || !is_ordinary(k, caller) {
+    if k.core().undecided() || !is_ordinary(k, k.core(), caller) {
         return None;
     }
     let call = Syscall::from_raw(context.syscall_number())?;

@@ -17,7 +17,7 @@ mod handover;
 pub mod inspect;
 
 use crate::mem::Ref;
-use crate::object::Tcb;
+use crate::object::{Core, Tcb};
 use crate::time::account::{self, Charge};
 use crate::time::Turn;
 use crate::{Kernel, View};
@@ -41,16 +41,17 @@ pub trait Line: Sized {
     fn carry_out(self, k: &Kernel) -> Ref<Tcb>;
 }
 
-/// Handles the `request` of `caller`, the current thread, if the line can take it: otherwise nothing is done, and the
+/// Handles the `request` of `caller`, the current thread of `core`, if the line can take it: otherwise nothing is done, and the
 /// general path is to. The clock was read; nothing is paid yet. Returns the thread that runs next.
 #[inline(always)]
 pub fn take<L: Line>(
     k: &Kernel,
+    core: &Core,
     turn: &Turn,
     caller: Ref<Tcb>,
     request: Request,
 ) -> Option<Ref<Tcb>> {
-    if !turn.is_open() || !is_ordinary(k, caller) {
+    if !turn.is_open() || !is_ordinary(k, core, caller) {
         return None;
     }
     Some(L::plan(k, caller, request)?.carry_out(k))
@@ -59,8 +60,7 @@ pub fn take<L: Line>(
 /// Whether the budget of the current context lasts, as its domain's turn does, no time has come for anybody, the timer
 /// is right, and nothing is left of an earlier system call of `caller`.
 #[inline(always)]
-fn is_ordinary(k: &View, caller: Ref<Tcb>) -> bool {
-    let core = k.core();
+fn is_ordinary(k: &View, core: &Core, caller: Ref<Tcb>) -> bool {
     account::check_budget(k, core) == Charge::Paid
         && !account::domain_is_over(k)
         && core.release.earliest() > core.now()

@@ -34,10 +34,9 @@ pub enum Charge {
     Exhausted,
 }
 
-/// Reads the clock, on entry to the kernel.
+/// Reads the clock of `core`, which executes the kernel, on entry to it.
 #[inline(always)]
-pub fn update_time(k: &Kernel) {
-    let core = k.core();
+pub fn update_time(k: &Kernel, core: &Core) {
     let now = k.machine.now();
     core.set_now(k, now);
 }
@@ -138,8 +137,9 @@ pub fn report_consumed(k: &Kernel, context: Ref<SchedContext>) -> u64 {
 /// nothing more may be done.
 #[inline(never)] // Rarely needed, in many places.
 pub fn read_clock_again(k: &Kernel) -> Result<(), Preempted> {
-    update_time(k);
-    match check_budget(k, k.core()) {
+    let core = k.core();
+    update_time(k, core);
+    match check_budget(k, core) {
         Charge::Paid if !domain_is_over(k) => Ok(()),
         _ => Err(Preempted),
     }

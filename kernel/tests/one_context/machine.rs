@@ -257,7 +257,7 @@ impl Machine {
             badge: 0,
             sporadic: self.setting.sporadic,
         };
-        account::update_time(&self.w.k);
+        account::update_time(&self.w.k, self.w.k.core());
         let turn = Turn::new();
         context::configure(&self.w.k, &turn, self.context, CoreId::BOOT, parameters);
         if state.life != Life::Runnable || !state.bound {

@@ -82,8 +82,9 @@ pub extern "C" fn on_reply_recv(cptr: u64, info: u64, _number: u64, core: CoreId
 fn straight<L: Line>(request: Request, core: CoreId) -> ! {
     // SAFETY: called by the entry code of the core, once.
     let guard = unsafe { KernelGuard::enter(entered(core)) };
-    account::update_time(guard.k);
-    match event::straight::<L>(guard.k, guard.turn, request) {
+    let core = guard.k.core();
+    account::update_time(guard.k, core);
+    match event::straight::<L>(guard.k, core, guard.turn, request) {
         Some(next) => leave(guard, next),
         None => in_general(guard.inside),
     }
@@ -93,7 +94,7 @@ fn straight<L: Line>(request: Request, core: CoreId) -> ! {
 pub extern "C" fn on_system_call(_cptr: u64, _info: u64, _number: u64, core: CoreId) -> ! {
     // SAFETY: called by the entry code of the core, once.
     let guard = unsafe { KernelGuard::enter(entered(core)) };
-    account::update_time(guard.k);
+    account::update_time(guard.k, guard.k.core());
     in_general(guard.inside)
 }
 
