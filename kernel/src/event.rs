@@ -5,11 +5,11 @@ use sandglass_abi::syscall::Syscall;
 use crate::arch::abi::{space, Exception, Irq};
 use crate::arch::Platform;
 use crate::debug::{self, check};
-use crate::fast::{self, Line, Request};
+use crate::fast::{self, Line, Outcome, Request};
 use crate::invoke::irq;
 use crate::ipc::{fault, timeout};
 use crate::mem::Ref;
-use crate::object::{Core, State, Tcb};
+use crate::object::{Core, SchedContext, State, Tcb};
 use crate::syscall::{self, Exit};
 use crate::thread::yielding;
 use crate::time::account::Charge;
@@ -92,26 +92,64 @@ pub fn system_call(k: &mut Kernel, turn: &Turn) -> Next {
         cptr: context.cap_register(),
         info: context.info(),
     };
-    let straight = match Syscall::from_raw(number) {
-        Some(Syscall::Call) => straight::<fast::Call>(k, k.core(), turn, request),
-        Some(Syscall::ReplyRecv) => straight::<fast::ReplyRecv>(k, k.core(), turn, request),
+    let core = k.core();
+    let outcome = match Syscall::from_raw(number) {
+        Some(Syscall::Call) => straight::<fast::Call>(k, core, turn, request),
+        Some(Syscall::ReplyRecv) => straight::<fast::ReplyRecv>(k, core, turn, request),
+        Some(Syscall::Send) => straight::<fast::Send>(k, core, turn, request),
+        Some(Syscall::Recv) => straight::<fast::Recv>(k, core, turn, request),
+        Some(Syscall::Wait) => straight::<fast::Wait>(k, core, turn, request),
+        Some(Syscall::Yield) => straight::<fast::Yield>(k, core, turn, request),
         _ => None,
     };
-    match straight {
-        Some(next) => next,
+    match outcome {
+        Some((caller, Outcome::Stays)) => stay(k, caller),
+        Some((_, Outcome::HandsOver(next))) => hand_over(k, next),
+        Some((_, Outcome::Switches(next, own))) => hand_over_to(k, next, own),
         None => in_general(k, turn),
     }
 }
 
 /// Handles a system call of the current thread of `core`, which executes the kernel, if the line `L` can take it: it says
-/// what `request` says. The clock was read. `None` if nothing was done: it is to be handled [in general](in_general).
+/// what `request` says. The clock was read. Returns the caller, and what is to be done; `None` if nothing was done: it is
+/// to be handled [in general](in_general).
 #[inline(always)]
-pub fn straight<L: Line>(k: &Kernel, core: &Core, turn: &Turn, request: Request) -> Option<Next> {
+pub fn straight<L: Line>(
+    k: &Kernel,
+    core: &Core,
+    turn: &Turn,
+    request: Request,
+) -> Option<(Ref<Tcb>, Outcome)> {
     let caller = core.thread()?;
-    let next = fast::take::<L>(k, core, turn, caller, request)?;
-    enter_thread(k, next);
+    let outcome = fast::take::<L>(k, core, turn, caller, request)?;
+    Some((caller, outcome))
+}
+
+/// Ends an event after which `caller`, which made it, goes on.
+#[inline(always)]
+pub fn stay(k: &Kernel, caller: Ref<Tcb>) -> Next {
     check::touched(k, Some(caller));
-    Some(Next::Thread(next))
+    Next::Thread(caller)
+}
+
+/// Ends an event after which `next`, in no queue, runs on what paid before.
+#[inline(always)]
+pub fn hand_over(k: &Kernel, next: Ref<Tcb>) -> Next {
+    let before = k.core().thread();
+    schedule::hand_over(k, next);
+    enter_thread(k, next);
+    check::touched(k, before);
+    Next::Thread(next)
+}
+
+/// Ends an event after which `next`, in no queue, runs on `own`.
+#[inline(always)]
+pub fn hand_over_to(k: &Kernel, next: Ref<Tcb>, own: Ref<SchedContext>) -> Next {
+    let before = k.core().thread();
+    schedule::hand_over_to(k, next, own);
+    enter_thread(k, next);
+    check::touched(k, before);
+    Next::Thread(next)
 }
 
 /// Handles a system call of the current thread, whichever it is. The clock was read, if time is to pass.
@@ -193,10 +231,25 @@ fn taken_away(k: &Kernel, turn: &Turn) {
 /// Ends an event that found `before` running.
 #[inline(always)]
 fn conclude(k: &mut Kernel, turn: &Turn, before: Option<Ref<Tcb>>, exit: Exit) -> Next {
-    let thread = match exit {
-        Exit::ToCaller => before,
-        Exit::ToScheduler => schedule::schedule(k, turn),
-    };
+    match before {
+        Some(thread) if exit == Exit::ToCaller || goes_on(k, turn, thread) => {
+            remote::tell_cores(k);
+            stay(k, thread)
+        }
+        _ => decide(k, turn, before),
+    }
+}
+
+/// Whether an event that found `thread` running has changed nothing about who runs, and on what.
+#[inline(always)]
+fn goes_on(k: &Kernel, turn: &Turn, thread: Ref<Tcb>) -> bool {
+    turn.keeps_current() && !schedule::is_due(k) && thread.at(k).state() == State::Running
+}
+
+/// Ends an event that found `before` running, where the scheduler decides who runs. Once, for all.
+#[inline(never)]
+fn decide(k: &Kernel, turn: &Turn, before: Option<Ref<Tcb>>) -> Next {
+    let thread = schedule::schedule(k, turn);
     let next = activate(k, before, thread);
     remote::tell_cores(k);
     check::touched(k, before);

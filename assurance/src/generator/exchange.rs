@@ -2,7 +2,7 @@
 
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::syscall::Syscall;
-use sandglass_model::state::{Cap, Endpoint, ThreadState};
+use sandglass_model::state::{Cap, Endpoint, Signals, ThreadState};
 
 use super::{Generator, View};
 use crate::script::{Action, Call};
@@ -19,6 +19,9 @@ impl Generator {
     pub(super) fn exchange(&mut self, view: &View) -> Option<Action> {
         if !self.serves || self.chance(35) {
             return None;
+        }
+        if self.chance(35) {
+            return self.unanswered(view);
         }
         let s = view.state;
         let answered = |cap: &Cap| match cap {
@@ -68,6 +71,42 @@ impl Generator {
             call.cap = self.pick(view, quiet).filter(|_| !Self::is_lonely(view))?;
             call.reply = self.pick(view, free)?;
         }
+        Some(Action::Call(call))
+    }
+
+    /// What nobody answers: signals and waiting for them, messages, and giving up the rest of a slice.
+    fn unanswered(&mut self, view: &View) -> Option<Action> {
+        let s = view.state;
+        let heard = |cap: &Cap| match cap {
+            Cap::Endpoint { object, rights, .. } => {
+                rights.write && matches!(s.endpoints.get(object), Some(Endpoint::Receivers(_)))
+            }
+            Cap::Notification { rights, .. } => rights.write,
+            _ => false,
+        };
+        let hears = |cap: &Cap| match cap {
+            Cap::Notification { object, rights, .. } => {
+                let state = s.notifications.get(object).map(|it| &it.state);
+                let is_active = matches!(state, Some(Signals::Active(_)));
+                rights.read && (is_active || !Self::is_lonely(view))
+            }
+            _ => false,
+        };
+        let mut call = Call {
+            info: MessageInfo::new(self.edge(), 0, 0, 0).raw(),
+            ..Call::default()
+        };
+        call.number = match self.rng.usize(0..9) {
+            0 | 1 => Syscall::Yield,
+            2..6 => {
+                call.cap = self.pick(view, heard)?;
+                Syscall::Send
+            }
+            _ => {
+                call.cap = self.pick(view, hears)?;
+                Syscall::Wait
+            }
+        } as i64;
         Some(Action::Call(call))
     }
 }

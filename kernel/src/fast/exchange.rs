@@ -1,46 +1,13 @@
 //! Call and ReplyRecv: one thread sends and blocks, the other runs.
 
-use sandglass_abi::message::MessageInfo;
-
+use super::delivery::{plain_message, Delivery};
 use super::handover::{self, Payer};
-use super::{Line, Request};
+use super::{wait, Line, Outcome, Request};
 use crate::cap::lookup;
-use crate::ipc::{endpoint, message};
+use crate::ipc::endpoint;
 use crate::mem::Ref;
 use crate::object::{Above, Endpoint, Reply, SchedContext, State, Tcb};
-use crate::time::schedule;
 use crate::{Kernel, View};
-
-/// A message without capabilities, between two threads.
-struct Delivery {
-    from: Ref<Tcb>,
-    to: Ref<Tcb>,
-    badge: u64,
-    info: MessageInfo,
-}
-
-impl Delivery {
-    #[inline(always)]
-    fn carry_out(&self, k: &Kernel) {
-        let info = if self.info.is_short() {
-            message::copy_registers(k, self.from, self.to, self.info.length());
-            self.info.plain()
-        } else {
-            let length = message::copy_words(k, self.from, self.to, self.info.length());
-            MessageInfo::new(self.info.label(), 0, 0, length)
-        };
-        let context = self.to.at(k).context();
-        context.set_info(k, info.raw());
-        context.set_badge(k, self.badge);
-    }
-}
-
-/// What a message is about, if it has no capabilities.
-#[inline(always)]
-fn plain_message(request: Request) -> Option<MessageInfo> {
-    let info = MessageInfo::from_raw(request.info);
-    (info.extra_caps() == 0).then_some(info)
-}
 
 /// A Call to a thread that waits for one with a reply object, the only one that waits there.
 pub struct Call {
@@ -81,8 +48,8 @@ impl Line for Call {
 
     /// The callee runs.
     #[inline(always)]
-    fn carry_out(self, k: &Kernel) -> Ref<Tcb> {
-        let (caller, callee) = (self.message.from, self.message.to);
+    fn carry_out(self, k: &Kernel, caller: Ref<Tcb>) -> Outcome {
+        let callee = self.message.to;
         let (reply, object) = (self.reply, self.reply.at(k));
         self.endpoint.at(k).queue().remove_only(k);
         self.message.carry_out(k);
@@ -102,11 +69,11 @@ impl Line for Call {
                 trace!(k, lend(handle, callee));
                 lend(k, handle, caller, callee);
                 trace!(k, wake(callee));
-                schedule::hand_over(k, callee)
+                Outcome::HandsOver(callee)
             }
             Payer::Own(own) => {
                 trace!(k, wake(callee));
-                schedule::hand_over_to(k, callee, own)
+                Outcome::Switches(callee, own)
             }
         }
     }
@@ -141,7 +108,10 @@ impl Line for ReplyRecv {
         }
         let payer = payer(k, reply, caller)?;
         let cap = lookup::direct(k, server, request.cptr)?.endpoint()?;
-        if !cap.rights.read() || !cap.object.at(k).queue().is_clear() || !hears_nothing(k, server) {
+        if !cap.rights.read()
+            || !cap.object.at(k).queue().is_clear()
+            || !wait::hears_nothing(k, server)
+        {
             return None;
         }
         handover::is_next(k, caller).then_some(ReplyRecv {
@@ -159,8 +129,8 @@ impl Line for ReplyRecv {
 
     /// The caller runs.
     #[inline(always)]
-    fn carry_out(self, k: &Kernel) -> Ref<Tcb> {
-        let (server, caller) = (self.message.from, self.message.to);
+    fn carry_out(self, k: &Kernel, server: Ref<Tcb>) -> Outcome {
+        let caller = self.message.to;
         let (reply, object) = (self.reply, self.reply.at(k));
         match self.payer {
             Payer::Lent(_handle) => {
@@ -194,9 +164,9 @@ impl Line for ReplyRecv {
                 object.set_below(k, None);
                 object.set_above(k, Above::Nothing);
                 lend(k, handle, server, caller);
-                schedule::hand_over(k, caller)
+                Outcome::HandsOver(caller)
             }
-            Payer::Own(own) => schedule::hand_over_to(k, caller, own),
+            Payer::Own(own) => Outcome::Switches(caller, own),
         }
     }
 }
@@ -205,15 +175,6 @@ impl Line for ReplyRecv {
 fn has_time(k: &View, own: Ref<SchedContext>) -> bool {
     let head = own.at(k).head();
     head.time <= k.core().now() && head.amount >= k.constants.min_budget()
-}
-
-/// Whether no signal keeps `thread` from waiting at an endpoint, and it owes no notification its time.
-#[inline(always)]
-fn hears_nothing(k: &View, thread: Ref<Tcb>) -> bool {
-    match thread.at(k).notification() {
-        None => true,
-        Some(bound) => !bound.at(k).is_active() && bound.at(k).sched_context().is_none(),
-    }
 }
 
 /// On whose time `caller`, of which `reply` tells, goes on if it waits for that: the one that it lent to the current thread, or

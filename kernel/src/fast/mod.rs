@@ -11,18 +11,26 @@
 
 #![forbid(unsafe_code)]
 
+mod delivery;
 mod exchange;
 mod handover;
 #[cfg(not(target_os = "none"))]
 pub mod inspect;
+mod send;
+mod signal;
+mod wait;
+mod yields;
 
 use crate::mem::Ref;
-use crate::object::{Core, Tcb};
+use crate::object::{Core, SchedContext, Tcb};
 use crate::time::account::{self, Charge};
 use crate::time::Turn;
 use crate::{Kernel, View};
 
 pub use exchange::{Call, ReplyRecv};
+pub use send::Send;
+pub use wait::{Recv, Wait};
+pub use yields::Yield;
 
 /// What the registers of a system call say that every one has: the capability, and the message.
 #[derive(Clone, Copy)]
@@ -32,17 +40,29 @@ pub struct Request {
     pub info: u64,
 }
 
+/// Who runs when a line is done, and on whose time.
+#[must_use]
+#[derive(Clone, Copy)]
+pub enum Outcome {
+    /// The caller goes on.
+    Stays,
+    /// This thread, in no queue, on the context that paid before.
+    HandsOver(Ref<Tcb>),
+    /// This thread, in no queue, on this context, which is another.
+    Switches(Ref<Tcb>, Ref<SchedContext>),
+}
+
 /// One kind of system call, where nothing is out of the ordinary.
 pub trait Line: Sized {
     /// What the `request` of `caller`, the current thread, comes to, if the line can take it.
     fn plan(k: &View, caller: Ref<Tcb>, request: Request) -> Option<Self>;
 
-    /// Does so, and makes the thread that is to run the current one.
-    fn carry_out(self, k: &Kernel) -> Ref<Tcb>;
+    /// Does so for `caller`. What is left to do is what the outcome says: the thread that it names becomes the current one.
+    fn carry_out(self, k: &Kernel, caller: Ref<Tcb>) -> Outcome;
 }
 
-/// Handles the `request` of `caller`, the current thread of `core`, if the line can take it: otherwise nothing is done, and the
-/// general path is to. The clock was read; nothing is paid yet. Returns the thread that runs next.
+/// Handles the `request` of `caller`, the current thread of `core`, if the line can take it: otherwise nothing is done, and
+/// the general path is to. The clock was read; nothing is paid yet.
 #[inline(always)]
 pub fn take<L: Line>(
     k: &Kernel,
@@ -50,11 +70,11 @@ pub fn take<L: Line>(
     turn: &Turn,
     caller: Ref<Tcb>,
     request: Request,
-) -> Option<Ref<Tcb>> {
+) -> Option<Outcome> {
     if !turn.is_open() || !is_ordinary(k, core, caller) {
         return None;
     }
-    Some(L::plan(k, caller, request)?.carry_out(k))
+    Some(L::plan(k, caller, request)?.carry_out(k, caller))
 }
 
 /// Whether the budget of the current context lasts, as its domain's turn does, no time has come for anybody, the timer

@@ -163,6 +163,11 @@ impl Queue {
         self.first.get().is_zero()
     }
 
+    /// Whether the owner's flag is set, no other is, and nobody is in the queue.
+    pub fn is_marked(&self) -> bool {
+        self.first.get() == Packed::new(None, MARK)
+    }
+
     /// Removes the only thread of a queue without flags.
     #[inline(always)]
     pub fn remove_only(&self, _: &Kernel) {

@@ -84,16 +84,22 @@ impl ReadyQueues {
     #[inline(always)]
     pub fn take_first(&self, k: &Kernel) -> Option<Ref<Tcb>> {
         let priority = self.highest()?;
+        let first = self.first_of(priority)?;
+        self.take_head(k, priority, first);
+        Some(first)
+    }
+
+    /// Takes `first`, the first thread of `priority`, the highest one that has any, out.
+    #[inline(always)]
+    pub fn take_head(&self, k: &Kernel, priority: u8, first: Ref<Tcb>) {
         let cell = &self.lists[usize::from(priority)];
-        let list = cell.get();
-        let first = list.head?;
         let next = first.at(k).ready_links().next.get();
         match next {
             Some(next) => {
                 next.at(k).ready_links().prev.set(None);
                 cell.set(List {
                     head: Some(next),
-                    ..list
+                    ..cell.get()
                 });
             }
             None => {
@@ -102,7 +108,6 @@ impl ReadyQueues {
             }
         }
         first.at(k).set_place(k, Place::None);
-        Some(first)
     }
 
     /// The first thread of `priority`.

@@ -64,13 +64,19 @@ pub fn yield_rest(k: &Kernel, turn: &Turn) {
     let (Some(thread), Some(handle)) = (core.thread(), core.context()) else {
         return;
     };
-    let context = handle.at(k);
-    let consumed = core.consumed();
-    pay(k, core, handle, context.head().amount.max(consumed));
-    context.add_consumed(k, consumed);
+    give_up(k, handle);
     if !(Refills::of(k, handle).usable() && schedule::is_alone(k, thread)) {
         end_turn(k, turn, thread, handle);
     }
+}
+
+/// What is left of the head refill or slice of `handle`, the current context, is given up.
+#[inline(always)]
+pub fn give_up(k: &Kernel, handle: Ref<SchedContext>) {
+    let (core, context) = (k.core(), handle.at(k));
+    let consumed = core.consumed();
+    pay(k, core, handle, context.head().amount.max(consumed));
+    context.add_consumed(k, consumed);
 }
 
 /// The turn of `thread`, the current one of its core, is over: it goes behind its equals, or waits

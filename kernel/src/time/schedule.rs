@@ -17,7 +17,7 @@ use crate::arch::Platform;
 use crate::cores::CORES;
 use crate::mem::Ref;
 use crate::object::{Core, Place, SchedContext, Tcb, DOMAINS};
-use crate::Kernel;
+use crate::{Kernel, View};
 
 /// Whether `thread` waits for a refill whose time has not come.
 #[inline(always)]
@@ -133,7 +133,7 @@ fn set_priority_of_other(k: &Kernel, turn: &Turn, thread: Ref<Tcb>, priority: u8
 
 /// Whether nobody else could run at the priority of `thread`, the current one, or above.
 #[inline(always)]
-pub fn is_alone(k: &Kernel, thread: Ref<Tcb>) -> bool {
+pub fn is_alone(k: &View, thread: Ref<Tcb>) -> bool {
     let core = k.core();
     !core.ready.has_from(thread.at(k).priority()) && core.release.earliest() > core.now()
 }
@@ -144,6 +144,13 @@ pub fn is_alone(k: &Kernel, thread: Ref<Tcb>) -> bool {
 fn released_above(k: &Kernel, floor: Option<u8>) -> Option<u8> {
     let core = k.core();
     core.release.highest_due_above(core.now(), floor)
+}
+
+/// Whether the time has come for anybody, or the timer is to be programmed anew.
+#[inline(always)]
+pub fn is_due(k: &Kernel) -> bool {
+    let core = k.core();
+    core.release.earliest() <= core.now() || core.reprogram()
 }
 
 /// Ends a turn: decides who runs next, makes the context that pays the current one, and programs the
@@ -193,25 +200,31 @@ fn switch(k: &Kernel, turn: &Turn, next: Option<Ref<Tcb>>) {
 /// `next`, in no queue, is the current thread from now on, as nobody is before it: on what paid before, so that only a release
 /// which the last one left out could change when the timer fires.
 #[inline(always)]
-pub fn hand_over(k: &Kernel, next: Ref<Tcb>) -> Ref<Tcb> {
+pub fn hand_over(k: &Kernel, next: Ref<Tcb>) {
     let core = k.core();
     trace!(k, switch(core.thread(), Some(next)));
     core.set_thread(k, Some(next));
     if core.release.earliest() <= core.armed() {
         arm(k);
     }
-    next
 }
 
 /// As [`hand_over`], on `own`, another context.
 #[inline(always)]
-pub fn hand_over_to(k: &Kernel, next: Ref<Tcb>, own: Ref<SchedContext>) -> Ref<Tcb> {
+pub fn hand_over_to(k: &Kernel, next: Ref<Tcb>, own: Ref<SchedContext>) {
     let core = k.core();
     trace!(k, switch(core.thread(), Some(next)));
     core.set_thread(k, Some(next));
     switch_sc(k, core, Some(own));
     arm_on(k, core);
-    next
+}
+
+/// The current context, `handle`, has paid, and pays again: the timer is programmed anew.
+#[inline(always)]
+pub fn settle_again(k: &Kernel, handle: Ref<SchedContext>) {
+    let core = k.core();
+    switch_sc(k, core, Some(handle));
+    arm_on(k, core);
 }
 
 /// The current thread is to go on: one whose time has come and that would preempt it becomes the

@@ -39,7 +39,13 @@ impl Turn {
     /// Whether nothing is demanded yet.
     #[inline(always)]
     pub fn is_open(&self) -> bool {
-        CORES == 1 && cfg!(target_os = "none") || self.action.get() == Action::ResumeCurrent
+        CORES == 1 && cfg!(target_os = "none") || self.keeps_current()
+    }
+
+    /// Whether the current thread goes on, unless somebody's time has come.
+    #[inline(always)]
+    pub fn keeps_current(&self) -> bool {
+        self.action.get() == Action::ResumeCurrent
     }
 
     /// The core that executes the kernel begins its turn: another core may have left a decision to it.

@@ -9,8 +9,8 @@ use core::mem::size_of;
 use sandglass_abi::syscall::Syscall;
 
 use super::handlers::{
-    on_call, on_kernel_exception, on_reply_recv, on_system_call, on_trap, on_unexpected,
-    KernelStack, INTERRUPT, KERNEL_STACKS,
+    on_call, on_kernel_exception, on_recv, on_reply_recv, on_send, on_system_call, on_trap,
+    on_unexpected, on_wait, KernelStack, INTERRUPT, KERNEL_STACKS,
 };
 use crate::arch::abi::context::{Context, Register};
 use crate::cores::CORES;
@@ -181,6 +181,12 @@ global_asm!(
     "b.eq {on_call}",
     "cmn x7, #{reply_recv}",
     "b.eq {on_reply_recv}",
+    "cmn x7, #{send}",
+    "b.eq {on_send}",
+    "cmn x7, #{recv}",
+    "b.eq {on_recv}",
+    "cmn x7, #{wait}",
+    "b.eq {on_wait}",
     "b {on_system_call}",
     "2:",
     "mov x1, sp",
@@ -248,8 +254,14 @@ global_asm!(
     stack_size = const size_of::<KernelStack>(),
     call = const -(Syscall::Call as i64),
     reply_recv = const -(Syscall::ReplyRecv as i64),
+    send = const -(Syscall::Send as i64),
+    recv = const -(Syscall::Recv as i64),
+    wait = const -(Syscall::Wait as i64),
     on_call = sym on_call,
     on_reply_recv = sym on_reply_recv,
+    on_send = sym on_send,
+    on_recv = sym on_recv,
+    on_wait = sym on_wait,
     on_system_call = sym on_system_call,
     on_trap = sym on_trap,
     interrupt = const INTERRUPT as i64,

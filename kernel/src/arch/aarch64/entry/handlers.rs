@@ -20,7 +20,9 @@ use crate::arch::requests;
 use crate::arch::turn::KernelGuard;
 use crate::cores::{CoreId, CORES};
 use crate::event::{self, Next, Trap};
-use crate::fast::{self, Line, Request};
+use crate::fast::{self, Line, Outcome, Request};
+use crate::mem::Ref;
+use crate::object::{SchedContext, Tcb};
 use crate::time::account;
 
 /// Bytes of the kernel's stack. The boot needs most; events less than a tenth of it. The debug kernel formats what it
@@ -75,6 +77,21 @@ pub extern "C" fn on_reply_recv(cptr: u64, info: u64, core: CoreId) -> ! {
     straight::<fast::ReplyRecv>(Request { cptr, info }, core)
 }
 
+/// A Send; as for [`on_call`].
+pub extern "C" fn on_send(cptr: u64, info: u64, core: CoreId) -> ! {
+    straight::<fast::Send>(Request { cptr, info }, core)
+}
+
+/// A Recv; as for [`on_call`].
+pub extern "C" fn on_recv(cptr: u64, info: u64, core: CoreId) -> ! {
+    straight::<fast::Recv>(Request { cptr, info }, core)
+}
+
+/// A Wait; as for [`on_call`].
+pub extern "C" fn on_wait(cptr: u64, info: u64, core: CoreId) -> ! {
+    straight::<fast::Wait>(Request { cptr, info }, core)
+}
+
 /// A system call for which there is a line. Each has a function of its own, with the registers to itself.
 #[inline(always)]
 fn straight<L: Line>(request: Request, core: CoreId) -> ! {
@@ -83,13 +100,30 @@ fn straight<L: Line>(request: Request, core: CoreId) -> ! {
     let core = guard.k.core();
     account::update_time(guard.k, core);
     match event::straight::<L>(guard.k, core, guard.turn, request) {
-        Some(next) => leave(guard, next),
+        Some((caller, Outcome::Stays)) => {
+            let next = event::stay(guard.k, caller);
+            leave(guard, next)
+        }
+        Some((_, Outcome::HandsOver(next))) => {
+            let next = event::hand_over(guard.k, next);
+            leave(guard, next)
+        }
+        Some((_, Outcome::Switches(next, own))) => hand_over_to(guard.inside, next, own),
         None => in_general(guard.inside),
     }
 }
 
+/// Ends an event after which `next` runs on `own`. Once for all lines.
+#[inline(never)]
+fn hand_over_to(inside: Option<lock::Turn>, next: Ref<Tcb>, own: Ref<SchedContext>) -> ! {
+    // SAFETY: the one that the caller gave up.
+    let guard = unsafe { KernelGuard::inside(inside) };
+    let next = event::hand_over_to(guard.k, next, own);
+    leave(guard, next)
+}
+
 /// Another system call; the context is stored.
-pub extern "C" fn on_system_call(_cptr: u64, _info: u64, core: CoreId) -> ! {
+pub extern "C" fn on_system_call(cptr: u64, info: u64, core: CoreId) -> ! {
     // SAFETY: called by the entry code of the core, once.
     let guard = unsafe { KernelGuard::enter(entered(core)) };
     account::update_time(guard.k, guard.k.core());

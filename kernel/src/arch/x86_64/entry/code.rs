@@ -10,8 +10,8 @@ use sandglass_abi::syscall::Syscall;
 
 use super::descriptors::{Cpu, CPUS, DEBUG, ENTRY_STACK_TOP, ENTRY_STRIDE, USER_CODE, USER_DATA};
 use super::handlers::{
-    on_call, on_kernel_vector, on_reply_recv, on_system_call, on_vector, KernelStack,
-    KERNEL_STACKS, STACK_START,
+    on_call, on_kernel_vector, on_recv, on_reply_recv, on_send, on_system_call, on_vector, on_wait,
+    KernelStack, KERNEL_STACKS, STACK_START,
 };
 use crate::arch::abi::context::{Context, Register};
 use crate::arch::x86_64::machine::core_data::{CoreData, CORE_DATA};
@@ -263,6 +263,12 @@ global_asm!(
     "je {on_call}",
     "cmp rdx, {reply_recv}",
     "je {on_reply_recv}",
+    "cmp rdx, {send}",
+    "je {on_send}",
+    "cmp rdx, {recv}",
+    "je {on_recv}",
+    "cmp rdx, {wait}",
+    "je {on_wait}",
     "jmp {on_system_call}",
     ".size sandglass_system_call_\\core, . - sandglass_system_call_\\core",
 
@@ -378,8 +384,14 @@ global_asm!(
     stack_start = const STACK_START,
     call = const Syscall::Call as i64,
     reply_recv = const Syscall::ReplyRecv as i64,
+    send = const Syscall::Send as i64,
+    recv = const Syscall::Recv as i64,
+    wait = const Syscall::Wait as i64,
     on_call = sym on_call,
     on_reply_recv = sym on_reply_recv,
+    on_send = sym on_send,
+    on_recv = sym on_recv,
+    on_wait = sym on_wait,
     on_system_call = sym on_system_call,
     on_vector = sym on_vector,
     on_kernel_vector = sym on_kernel_vector,

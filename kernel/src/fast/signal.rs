@@ -1,0 +1,61 @@
+//! A signal, whoever makes it.
+
+use super::{handover, Outcome};
+use crate::cap::NotificationCap;
+use crate::mem::Ref;
+use crate::object::{Notification, SchedContext, State, Tcb};
+use crate::{Kernel, View};
+
+/// A signal to a notification that nobody waits for, or one thread on a context of its own.
+pub struct Signal {
+    notification: Ref<Notification>,
+    badge: u64,
+    waiter: Option<(Ref<Tcb>, Ref<SchedContext>)>,
+}
+
+impl Signal {
+    /// What a signal through `cap`, which allows it, comes to.
+    #[inline(always)]
+    pub fn plan(k: &View, cap: NotificationCap) -> Option<Signal> {
+        let object = cap.object.at(k);
+        let queue = object.queue();
+        let waiter = match queue.only_unflagged() {
+            Some(waiter) => Some((waiter, handover::payer_of(k, waiter)?)),
+            None => {
+                let is_pending = queue.is_marked();
+                let may_hear = object.thread().is_some_and(|bound| receives(k, bound));
+                if !is_pending && (!queue.is_clear() || may_hear) {
+                    return None;
+                }
+                None
+            }
+        };
+        Some(Signal {
+            notification: cap.object,
+            badge: cap.badge,
+            waiter,
+        })
+    }
+
+    /// Who runs: the current thread, unless one of a higher priority was woken.
+    #[inline(always)]
+    pub fn carry_out(self, k: &Kernel, current: Ref<Tcb>) -> Outcome {
+        let object = self.notification.at(k);
+        match self.waiter {
+            None => {
+                object.add_pending(k, self.badge);
+                Outcome::Stays
+            }
+            Some((waiter, own)) => {
+                object.queue().remove_only(k);
+                waiter.at(k).context().set_badge(k, self.badge);
+                handover::wake(k, current, waiter, own)
+            }
+        }
+    }
+}
+
+/// Whether `thread` waits for a message.
+fn receives(k: &View, thread: Ref<Tcb>) -> bool {
+    matches!(thread.at(k).state(), State::BlockedOnReceive { .. })
+}
