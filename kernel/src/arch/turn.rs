@@ -86,6 +86,16 @@ global_asm!(
     refills = const offset::REFILLS,
 );
 
+/// The core whose entry code called with `number`. On a kernel for one core it sets no number.
+#[inline(always)]
+pub fn entered(number: CoreId) -> CoreId {
+    if CORES > 1 {
+        number
+    } else {
+        CoreId::BOOT
+    }
+}
+
 /// The kernel's state and the turn of the core that is inside, for one event.
 #[must_use]
 pub struct KernelGuard {

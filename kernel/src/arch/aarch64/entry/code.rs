@@ -9,10 +9,12 @@ use core::mem::size_of;
 use sandglass_abi::syscall::Syscall;
 
 use super::handlers::{
-    on_call, on_kernel_exception, on_recv, on_reply_recv, on_send, on_system_call, on_trap,
-    on_unexpected, on_wait, KernelStack, INTERRUPT, KERNEL_STACKS,
+    on_kernel_exception, on_trap, on_unexpected, KernelStack, INTERRUPT, KERNEL_STACKS,
 };
 use crate::arch::abi::context::{Context, Register};
+use crate::arch::calls::{
+    on_call, on_recv, on_reply_recv, on_send, on_system_call, on_wait, on_yield,
+};
 use crate::cores::CORES;
 
 unsafe extern "C" {
@@ -168,13 +170,13 @@ global_asm!(
     "b.ne 2f",
     "sub x10, x10, #4",
     "stp x10, x12, [sp, #{fault_ip}]",
-    // In the order of a function's arguments: capability, message, core. To those that servers live on directly.
+    // In the order of a function's arguments: capability, message, one that is not used here, core. To those that servers live on directly.
     ".if {cores} > 1",
     "mov x4, x0",
     ".endif",
     "sandglass_stack",
     ".if {cores} > 1",
-    "mov x2, x0",
+    "mov x3, x0",
     "mov x0, x4",
     ".endif",
     "cmn x7, #{call}",
@@ -187,6 +189,8 @@ global_asm!(
     "b.eq {on_recv}",
     "cmn x7, #{wait}",
     "b.eq {on_wait}",
+    "cmn x7, #{yields}",
+    "b.eq {on_yield}",
     "b {on_system_call}",
     "2:",
     "mov x1, sp",
@@ -257,11 +261,13 @@ global_asm!(
     send = const -(Syscall::Send as i64),
     recv = const -(Syscall::Recv as i64),
     wait = const -(Syscall::Wait as i64),
+    yields = const -(Syscall::Yield as i64),
     on_call = sym on_call,
     on_reply_recv = sym on_reply_recv,
     on_send = sym on_send,
     on_recv = sym on_recv,
     on_wait = sym on_wait,
+    on_yield = sym on_yield,
     on_system_call = sym on_system_call,
     on_trap = sym on_trap,
     interrupt = const INTERRUPT as i64,

@@ -6,3 +6,5 @@ pub mod fatal;
 mod handlers;
 mod head;
 mod start;
+
+pub use handlers::leave;

@@ -15,9 +15,6 @@
 
 use core::cell::UnsafeCell;
 
-use sandglass_abi::syscall::Syscall;
-use sandglass_lock as lock;
-
 use super::code::exit;
 #[cfg(feature = "hardware-debug")]
 use super::debugging;
@@ -26,17 +23,13 @@ use super::fatal;
 use crate::arch::abi::context::{Context, Register};
 use crate::arch::abi::Exception;
 use crate::arch::requests;
-use crate::arch::turn::KernelGuard;
+use crate::arch::turn::{entered, KernelGuard};
 use crate::arch::x86_64::machine::apic::LOCAL_APIC;
 use crate::arch::x86_64::machine::core_data::CoreData;
 use crate::arch::x86_64::machine::cpu;
 use crate::arch::x86_64::machine::vectors::*;
 use crate::cores::{CoreId, CORES};
 use crate::event::{self, Next, Trap};
-use crate::fast::{self, Line, Outcome, Request};
-use crate::mem::Ref;
-use crate::object::{SchedContext, Tcb};
-use crate::time::account;
 
 /// Bytes of the kernel's stack. The boot needs most; events less than a tenth of it. The debug
 /// kernel formats what it prints: its boot needs more.
@@ -59,91 +52,6 @@ pub static KERNEL_STACKS: [KernelStack; CORES] =
 /// Offset of the stack pointer at the start of a function: 8 bytes off a multiple of 16, as after
 /// a call.
 pub const STACK_START: usize = STACK_SIZE - 8;
-
-/// The core whose entry code called with `number`. On a kernel for one core it sets no number.
-#[inline(always)]
-fn entered(number: CoreId) -> CoreId {
-    if CORES > 1 {
-        number
-    } else {
-        CoreId::BOOT
-    }
-}
-
-/// A Call; the context is stored. Capability and message are still in the registers that carry them.
-pub extern "C" fn on_call(cptr: u64, info: u64, _number: u64, core: CoreId) -> ! {
-    straight::<fast::Call>(Request { cptr, info }, core)
-}
-
-/// A ReplyRecv; as for [`on_call`].
-pub extern "C" fn on_reply_recv(cptr: u64, info: u64, _number: u64, core: CoreId) -> ! {
-    straight::<fast::ReplyRecv>(Request { cptr, info }, core)
-}
-
-/// A Send; as for [`on_call`].
-pub extern "C" fn on_send(cptr: u64, info: u64, _number: u64, core: CoreId) -> ! {
-    straight::<fast::Send>(Request { cptr, info }, core)
-}
-
-/// A Recv; as for [`on_call`].
-pub extern "C" fn on_recv(cptr: u64, info: u64, _number: u64, core: CoreId) -> ! {
-    straight::<fast::Recv>(Request { cptr, info }, core)
-}
-
-/// A Wait; as for [`on_call`].
-pub extern "C" fn on_wait(cptr: u64, info: u64, _number: u64, core: CoreId) -> ! {
-    straight::<fast::Wait>(Request { cptr, info }, core)
-}
-
-/// A system call for which there is a line. Each has a function of its own, with the registers to itself.
-#[inline(always)]
-fn straight<L: Line>(request: Request, core: CoreId) -> ! {
-    // SAFETY: called by the entry code of the core, once.
-    let guard = unsafe { KernelGuard::enter(entered(core)) };
-    let core = guard.k.core();
-    account::update_time(guard.k, core);
-    match event::straight::<L>(guard.k, core, guard.turn, request) {
-        Some((caller, Outcome::Stays)) => {
-            let next = event::stay(guard.k, caller);
-            leave(guard, next)
-        }
-        Some((_, Outcome::HandsOver(next))) => {
-            let next = event::hand_over(guard.k, next);
-            leave(guard, next)
-        }
-        Some((_, Outcome::Switches(next, own))) => hand_over_to(guard.inside, next, own),
-        None => in_general(guard.inside),
-    }
-}
-
-/// Ends an event after which `next` runs on `own`. Once for all lines.
-#[inline(never)]
-fn hand_over_to(inside: Option<lock::Turn>, next: Ref<Tcb>, own: Ref<SchedContext>) -> ! {
-    // SAFETY: the one that the caller gave up.
-    let guard = unsafe { KernelGuard::inside(inside) };
-    let next = event::hand_over_to(guard.k, next, own);
-    leave(guard, next)
-}
-
-/// Another system call; the context is stored.
-pub extern "C" fn on_system_call(cptr: u64, info: u64, number: u64, core: CoreId) -> ! {
-    if Syscall::from_raw(number) == Some(Syscall::Yield) {
-        straight::<fast::Yield>(Request { cptr, info }, core)
-    }
-    // SAFETY: called by the entry code of the core, once.
-    let guard = unsafe { KernelGuard::enter(entered(core)) };
-    account::update_time(guard.k, guard.k.core());
-    in_general(guard.inside)
-}
-
-/// A system call for which there is no line, or none that can take it.
-#[inline(never)]
-fn in_general(inside: Option<lock::Turn>) -> ! {
-    // SAFETY: the one that the caller gave up.
-    let guard = unsafe { KernelGuard::inside(inside) };
-    let next = event::in_general(guard.k, guard.turn);
-    leave(guard, next)
-}
 
 #[cfg(feature = "hardware-debug")]
 const DEBUG: u64 = 1;
@@ -306,7 +214,7 @@ pub fn act(core: CoreId, trap: Trap) -> ! {
 
 /// Ends an event: continues with the thread, or the idling, that it decided on.
 #[inline(always)]
-fn leave(guard: KernelGuard, next: Next) -> ! {
+pub fn leave(guard: KernelGuard, next: Next) -> ! {
     match next {
         Next::Thread(thread) => {
             let core = guard.k.core_id();

@@ -27,3 +27,6 @@ mod pvh;
 mod same_time;
 #[cfg(target_os = "none")]
 mod start;
+
+#[cfg(target_os = "none")]
+pub use handlers::leave;
