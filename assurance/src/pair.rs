@@ -14,7 +14,6 @@ mod turn;
 use std::{fmt, iter};
 
 use sandglass_abi::message::ipc_buffer;
-use sandglass_abi::syscall::Syscall;
 use sandglass_kernel::arch::Register;
 use sandglass_kernel::event::Trap;
 use sandglass_kernel::fast::inspect;
@@ -93,7 +92,7 @@ impl From<Finding> for Failure {
 pub struct Lines([u64; inspect::LINES.len()]);
 
 impl Lines {
-    fn add(&mut self, line: Option<Syscall>) {
+    fn add(&mut self, line: Option<inspect::Name>) {
         for (count, which) in self.0.iter_mut().zip(inspect::LINES) {
             *count += u64::from(line == Some(which));
         }
@@ -107,7 +106,7 @@ impl Lines {
     }
 
     /// Each with its count.
-    pub fn iter(&self) -> impl Iterator<Item = (Syscall, u64)> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = (inspect::Name, u64)> + '_ {
         inspect::LINES.into_iter().zip(self.0)
     }
 }

@@ -66,5 +66,5 @@ fn straight_lines_do_what_is_specified() {
     }
     println!("{}", report.lines);
     assert!(report.found.is_empty(), "{} findings", report.found.len());
-    assert!(report.lines.iter().all(|(_, count)| count > 200));
+    assert!(report.lines.iter().all(|(_, count)| count > 50));
 }

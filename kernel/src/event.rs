@@ -54,7 +54,13 @@ pub fn handle(k: &mut Kernel, event: Event) -> Next {
     turn.begin(k);
     let next = match event {
         Event::Syscall => system_call(k, turn),
-        Event::Trap(event) => trap(k, turn, event),
+        Event::Trap(event) => {
+            account::update_time(k, k.core());
+            match straight_trap(k, turn, event) {
+                Some((thread, outcome)) => finish(k, turn, thread, outcome),
+                None => trap(k, turn, event),
+            }
+        }
     };
     turn.end(k);
     next
@@ -63,17 +69,19 @@ pub fn handle(k: &mut Kernel, event: Event) -> Next {
 /// As [`handle`], without lines: what they are to do.
 #[cfg(not(target_os = "none"))]
 pub fn handle_in_general(k: &mut Kernel, event: Event) -> Next {
-    let Event::Syscall = event else {
-        return handle(k, event);
-    };
     let turn = &Turn::new();
     turn.begin(k);
-    if let Some(caller) = k.core().thread() {
-        if syscall::debug_call(caller.at(k).context().syscall_number()).is_none() {
-            account::update_time(k, k.core());
-        }
+    let number = k
+        .core()
+        .thread()
+        .map(|caller| caller.at(k).context().syscall_number());
+    if event != Event::Syscall || number.is_some_and(|it| syscall::debug_call(it).is_none()) {
+        account::update_time(k, k.core());
     }
-    let next = in_general(k, turn);
+    let next = match event {
+        Event::Syscall => in_general(k, turn),
+        Event::Trap(event) => trap(k, turn, event),
+    };
     turn.end(k);
     next
 }
@@ -102,11 +110,22 @@ pub fn system_call(k: &mut Kernel, turn: &Turn) -> Next {
         Some(Syscall::Yield) => straight::<fast::Yield>(k, core, turn, request),
         _ => None,
     };
+    let outcome = match outcome {
+        Some((_, Outcome::Detours)) => straight::<fast::AnswerFault>(k, core, turn, request),
+        outcome => outcome,
+    };
     match outcome {
-        Some((caller, Outcome::Stays)) => stay(k, caller),
-        Some((_, Outcome::HandsOver(next))) => hand_over(k, next),
-        Some((_, Outcome::Switches(next, own))) => hand_over_to(k, next, own),
+        Some((caller, outcome)) => finish(k, turn, caller, outcome),
         None => in_general(k, turn),
+    }
+}
+
+/// Ends an event of `thread` that a line took.
+fn finish(k: &mut Kernel, turn: &Turn, thread: Ref<Tcb>, outcome: Outcome) -> Next {
+    match outcome {
+        Outcome::Stays => stay(k, thread),
+        Outcome::Goes(next) => go_to(k, next),
+        Outcome::Detours => in_general(k, turn),
     }
 }
 
@@ -123,6 +142,22 @@ pub fn straight<L: Line>(
     let caller = core.thread()?;
     let outcome = fast::take::<L>(k, core, turn, caller, request)?;
     Some((caller, outcome))
+}
+
+fn go_to(k: &Kernel, next: fast::Next) -> Next {
+    match next {
+        fast::Next::OnLent(next) => hand_over(k, next),
+        fast::Next::OnOwn(next, own) => hand_over_to(k, next, own),
+    }
+}
+
+/// As [`straight`], of an event that is not a system call.
+#[inline(always)]
+pub fn straight_trap(k: &Kernel, turn: &Turn, trap: Trap) -> Option<(Ref<Tcb>, Outcome)> {
+    let core = k.core();
+    let thread = core.thread()?;
+    let outcome = fast::take_trap(k, core, turn, thread, trap)?;
+    Some((thread, outcome))
 }
 
 /// Ends an event after which `caller`, which made it, goes on.
@@ -194,7 +229,7 @@ fn other_call(k: &Kernel, turn: &Turn, caller: Ref<Tcb>, number: u64) -> Exit {
     }
 }
 
-/// Handles an entry that is not by the system-call instruction, in the turn of the core.
+/// Handles an entry that is not by the system-call instruction, in the turn of the core, in general. The clock was read.
 #[inline(always)]
 pub fn trap(k: &mut Kernel, turn: &Turn, trap: Trap) -> Next {
     let before = k.core().thread();
@@ -256,15 +291,8 @@ fn decide(k: &Kernel, turn: &Turn, before: Option<Ref<Tcb>>) -> Next {
     next
 }
 
-/// Accounts for time and checks the budget on behalf of `thread`, the current one. The event proceeds if it is
-/// paid; otherwise the thread repeats what it did when it has time again.
-#[inline(always)]
-fn enter(k: &Kernel, turn: &Turn, thread: Ref<Tcb>) -> Charge {
-    account::update_time(k, k.core());
-    settle(k, turn, thread)
-}
-
-/// As [`enter`], once the clock was read.
+/// Checks the budget on behalf of `thread`, the current one. The event proceeds if it is paid; otherwise the thread repeats
+/// what it did when it has time again.
 #[inline(always)]
 fn settle(k: &Kernel, turn: &Turn, thread: Ref<Tcb>) -> Charge {
     let charge = timeout::settle(k, turn);
@@ -277,7 +305,6 @@ fn settle(k: &Kernel, turn: &Turn, thread: Ref<Tcb>) -> Charge {
 /// Accounts for time at an interrupt, which is handled whether or not the budget lasts.
 #[inline(always)]
 fn interrupted(k: &Kernel, turn: &Turn) {
-    account::update_time(k, k.core());
     let _ = timeout::settle(k, turn);
 }
 
@@ -285,7 +312,7 @@ fn user_fault(k: &Kernel, turn: &Turn, before: Option<Ref<Tcb>>, exception: Exce
     let Some(thread) = before else {
         return taken_away(k, turn);
     };
-    match enter(k, turn, thread) {
+    match settle(k, turn, thread) {
         Charge::Paid => fault::raise(k, turn, thread, exception.fault(thread.at(k).context())),
         Charge::Exhausted => {}
     }

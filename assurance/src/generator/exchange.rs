@@ -2,9 +2,10 @@
 
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::syscall::Syscall;
-use sandglass_model::state::{Cap, Endpoint, Signals, ThreadState};
+use sandglass_model::state::{Cap, Endpoint, Signals, SlotId, ThreadSlot, ThreadState};
 
 use super::{Generator, View};
+use crate::isa;
 use crate::script::{Action, Call};
 
 impl Generator {
@@ -19,6 +20,17 @@ impl Generator {
     pub(super) fn exchange(&mut self, view: &View) -> Option<Action> {
         if !self.serves || self.chance(35) {
             return None;
+        }
+        let (fault, timeout) = (ThreadSlot::FaultHandler, ThreadSlot::TimeoutHandler);
+        if Self::would_be_told(view, fault) && self.chance(30) {
+            return Some(if self.chance(50) {
+                Action::PageFault(self.edge(), isa::fault_code(&mut self.rng))
+            } else {
+                isa::exception_event(&mut self.rng)
+            });
+        }
+        if Self::would_be_told(view, timeout) && self.chance(40) {
+            return Some(Action::Pass(self.interesting_time(view.state)));
         }
         if self.chance(35) {
             return self.unanswered(view);
@@ -63,6 +75,10 @@ impl Generator {
             call.number = Syscall::ReplyRecv as i64;
             call.cap = self.pick(view, quiet)?;
             call.reply = reply;
+            if self.chance(50) {
+                // Threads get over their faults by no other.
+                call.info = MessageInfo::new(0, 0, 0, length).raw();
+            }
         } else if let Some(endpoint) = self.pick(view, waited) {
             call.number = Syscall::Call as i64;
             call.cap = endpoint;
@@ -72,6 +88,17 @@ impl Generator {
             call.reply = self.pick(view, free)?;
         }
         Some(Action::Call(call))
+    }
+
+    /// Whether somebody waits to be told by the handler in `slot` of the current thread.
+    fn would_be_told(view: &View, slot: ThreadSlot) -> bool {
+        let slot = SlotId::Thread(view.thread, slot);
+        let cap = view.state.caps.slots.get(&slot).map(|it| it.cap);
+        let Some(Cap::Endpoint { object, .. }) = cap else {
+            return false;
+        };
+        let endpoint = view.state.endpoints.get(&object);
+        matches!(endpoint, Some(Endpoint::Receivers(_)))
     }
 
     /// What nobody answers: signals and waiting for them, messages, and giving up the rest of a slice.

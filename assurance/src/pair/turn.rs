@@ -2,7 +2,6 @@
 
 use sandglass_abi::invocation::{SCHED_CONTROL_CONFIGURE_FLAGS, TCB_COPY_REGISTERS};
 use sandglass_abi::message::MessageInfo;
-use sandglass_abi::syscall::Syscall;
 use sandglass_kernel::arch::hosted::Seen;
 use sandglass_kernel::arch::Register;
 use sandglass_kernel::event::{self, Trap};
@@ -171,14 +170,11 @@ impl Pair {
         Ok(())
     }
 
-    /// The line that `event` takes, if it is a system call that can take one.
-    fn line(&self, event: event::Event) -> Option<Syscall> {
-        if event != event::Event::Syscall {
-            return None;
-        }
+    /// The line that `event` takes, if it can take one.
+    fn line(&self, event: event::Event) -> Option<inspect::Name> {
         account::update_time(&self.k, self.k.core());
         let _ = self.k.machine.take_seen();
-        inspect::line(&self.k)
+        inspect::line(&self.k, event)
     }
 
     pub(super) fn trap(&mut self, trap: Trap, event: Event) -> Result<(), Failure> {

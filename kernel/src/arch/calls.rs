@@ -1,4 +1,4 @@
-//! System calls, once entry code has stored the context of the thread: the same on each architecture.
+//! Lines and system calls, once entry code has stored the context of the thread: the same on each architecture.
 //!
 //! Entry code calls the function of a line by the system call's number, and [`on_system_call`] for the others. Each has the
 //! registers to itself, and none comes back: the ways out are apart, each there once.
@@ -9,55 +9,91 @@ use super::entry::leave;
 use super::turn::{entered, KernelGuard};
 use crate::cores::CoreId;
 use crate::event;
-use crate::fast::{self, Line, Outcome, Request};
+use crate::fast::{self, Line, Next, Outcome, Request};
 use crate::mem::Ref;
 use crate::object::{SchedContext, Tcb};
 use crate::time::account;
 
 /// A Call; the context is stored. Capability and message are still in the registers that carry them.
 pub extern "C" fn on_call(cptr: u64, info: u64, _number: u64, core: CoreId) -> ! {
-    straight::<fast::Call>(Request { cptr, info }, core)
+    straight::<fast::Call>(enter(core), Request { cptr, info })
 }
 
 /// A ReplyRecv; as for [`on_call`].
 pub extern "C" fn on_reply_recv(cptr: u64, info: u64, _number: u64, core: CoreId) -> ! {
-    straight::<fast::ReplyRecv>(Request { cptr, info }, core)
+    straight::<fast::ReplyRecv>(enter(core), Request { cptr, info })
+}
+
+/// A ReplyRecv that answers a fault.
+#[inline(never)]
+fn answer_fault(inside: Option<lock::Turn>, request: Request) -> ! {
+    // SAFETY: the one that the caller gave up.
+    let guard = unsafe { KernelGuard::inside(inside) };
+    straight::<fast::AnswerFault>(guard, request)
 }
 
 /// A Send; as for [`on_call`].
 pub extern "C" fn on_send(cptr: u64, info: u64, _number: u64, core: CoreId) -> ! {
-    straight::<fast::Send>(Request { cptr, info }, core)
+    straight::<fast::Send>(enter(core), Request { cptr, info })
 }
 
 /// A Recv; as for [`on_call`].
 pub extern "C" fn on_recv(cptr: u64, info: u64, _number: u64, core: CoreId) -> ! {
-    straight::<fast::Recv>(Request { cptr, info }, core)
+    straight::<fast::Recv>(enter(core), Request { cptr, info })
 }
 
 /// A Wait; as for [`on_call`].
 pub extern "C" fn on_wait(cptr: u64, info: u64, _number: u64, core: CoreId) -> ! {
-    straight::<fast::Wait>(Request { cptr, info }, core)
+    straight::<fast::Wait>(enter(core), Request { cptr, info })
 }
 
 /// A Yield; as for [`on_call`].
 pub extern "C" fn on_yield(cptr: u64, info: u64, _number: u64, core: CoreId) -> ! {
-    straight::<fast::Yield>(Request { cptr, info }, core)
+    straight::<fast::Yield>(enter(core), Request { cptr, info })
+}
+
+/// The turn of the core whose entry code calls with this number. The clock was read.
+#[inline(always)]
+fn enter(core: CoreId) -> KernelGuard {
+    // SAFETY: called by the functions that the entry code of the core calls, once.
+    let guard = unsafe { KernelGuard::enter(entered(core)) };
+    account::update_time(guard.k, guard.k.core());
+    guard
 }
 
 /// A system call for which there is a line.
 #[inline(always)]
-fn straight<L: Line>(request: Request, core: CoreId) -> ! {
-    // SAFETY: called by the entry code of the core, once.
-    let guard = unsafe { KernelGuard::enter(entered(core)) };
-    let core = guard.k.core();
-    account::update_time(guard.k, core);
-    let next = match event::straight::<L>(guard.k, core, guard.turn, request) {
-        Some((caller, Outcome::Stays)) => event::stay(guard.k, caller),
-        Some((_, Outcome::HandsOver(next))) => event::hand_over(guard.k, next),
-        Some((_, Outcome::Switches(next, own))) => hand_over_to(guard.inside, next, own),
+fn straight<L: Line>(guard: KernelGuard, request: Request) -> ! {
+    match event::straight::<L>(guard.k, guard.k.core(), guard.turn, request) {
+        Some((_, Outcome::Detours)) => answer_fault(guard.inside, request),
+        Some((caller, outcome)) => finish(guard, caller, outcome),
         None => in_general(guard.inside),
-    };
-    leave(guard, next)
+    }
+}
+
+/// Ends an event of `thread` that a line took.
+#[inline(always)]
+pub fn finish(guard: KernelGuard, thread: Ref<Tcb>, outcome: Outcome) -> ! {
+    match outcome {
+        Outcome::Stays => {
+            let next = event::stay(guard.k, thread);
+            leave(guard, next)
+        }
+        Outcome::Goes(next) => go_to(guard, next),
+        Outcome::Detours => in_general(guard.inside),
+    }
+}
+
+/// Ends an event after which another thread runs.
+#[inline(always)]
+fn go_to(guard: KernelGuard, next: Next) -> ! {
+    match next {
+        Next::OnLent(next) => {
+            let next = event::hand_over(guard.k, next);
+            leave(guard, next)
+        }
+        Next::OnOwn(next, own) => hand_over_to(guard.inside, next, own),
+    }
 }
 
 /// Ends an event after which `next` runs on `own`.
@@ -71,10 +107,7 @@ fn hand_over_to(inside: Option<lock::Turn>, next: Ref<Tcb>, own: Ref<SchedContex
 
 /// Another system call; the context is stored.
 pub extern "C" fn on_system_call(_cptr: u64, _info: u64, _number: u64, core: CoreId) -> ! {
-    // SAFETY: called by the entry code of the core, once.
-    let guard = unsafe { KernelGuard::enter(entered(core)) };
-    account::update_time(guard.k, guard.k.core());
-    in_general(guard.inside)
+    in_general(enter(core).inside)
 }
 
 /// A system call for which there is no line, or none that can take it.

@@ -14,7 +14,7 @@
 mod address;
 pub mod bounds;
 #[cfg(target_os = "none")]
-mod calls;
+pub mod calls;
 mod console;
 #[cfg(any(not(target_os = "none"), target_arch = "aarch64"))]
 pub mod device_tree;

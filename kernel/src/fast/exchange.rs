@@ -1,20 +1,19 @@
 //! Call and ReplyRecv: one thread sends and blocks, the other runs.
 
 use super::delivery::{plain_message, Delivery};
-use super::handover::{self, Payer};
-use super::{wait, Line, Outcome, Request};
+use super::handover::{self, lend, Payer};
+use super::meeting::Meeting;
+use super::{wait, Line, Next, Outcome, Request};
 use crate::cap::lookup;
-use crate::ipc::endpoint;
+use crate::ipc::{endpoint, fault};
 use crate::mem::Ref;
-use crate::object::{Above, Endpoint, Reply, SchedContext, State, Tcb};
+use crate::object::{Above, Endpoint, Fault, Reply, SchedContext, State, Tcb};
 use crate::{Kernel, View};
 
-/// A Call to a thread that waits for one with a reply object, the only one that waits there.
+/// A Call without capabilities.
 pub struct Call {
     message: Delivery,
-    endpoint: Ref<Endpoint>,
-    reply: Ref<Reply>,
-    payer: Payer,
+    meeting: Meeting,
 }
 
 impl Line for Call {
@@ -25,87 +24,108 @@ impl Line for Call {
         if !cap.rights.calls() {
             return None;
         }
-        let callee = cap.object.at(k).only_receiver()?;
-        let State::BlockedOnReceive { reply, .. } = callee.at(k).state() else {
-            return None;
-        };
-        let payer = match callee.at(k).sched_context() {
-            None => Payer::Lent(k.core().context()?),
-            Some(own) => Payer::Own(Some(own).filter(|&own| handover::runs_on(k, own))?),
-        };
-        handover::is_next(k, callee).then_some(Call {
+        let meeting = Meeting::plan(k, cap.object, k.core().context())?;
+        Some(Call {
             message: Delivery {
                 from: caller,
-                to: callee,
+                to: meeting.callee,
                 badge: cap.badge,
                 info,
             },
-            endpoint: cap.object,
-            reply: reply?,
-            payer,
+            meeting,
         })
     }
 
     /// The callee runs.
     #[inline(always)]
     fn carry_out(self, k: &Kernel, caller: Ref<Tcb>) -> Outcome {
-        let callee = self.message.to;
-        let (reply, object) = (self.reply, self.reply.at(k));
-        self.endpoint.at(k).queue().remove_only(k);
         self.message.carry_out(k);
-        object.set_thread(k, Some(caller));
-        caller.at(k).set_state(k, State::BlockedOnReply { reply });
-        trace!(k, block(caller));
-        callee.at(k).set_state(k, State::Running);
-        match self.payer {
-            Payer::Lent(handle) => {
-                let below = handle.at(k).reply();
-                object.set_below(k, below);
-                object.set_above(k, Above::Context(handle));
-                if let Some(below) = below {
-                    below.at(k).set_above(k, Above::Reply(reply));
-                }
-                handle.at(k).set_reply(k, Some(reply));
-                trace!(k, lend(handle, callee));
-                lend(k, handle, caller, callee);
-                trace!(k, wake(callee));
-                Outcome::HandsOver(callee)
-            }
-            Payer::Own(own) => {
-                trace!(k, wake(callee));
-                Outcome::Switches(callee, own)
-            }
-        }
+        Outcome::Goes(self.meeting.carry_out(k, caller))
     }
-}
-
-/// `to`, which has none, gets the context of `from`.
-#[inline(always)]
-fn lend(k: &Kernel, handle: Ref<SchedContext>, from: Ref<Tcb>, to: Ref<Tcb>) {
-    from.at(k).set_sched_context(k, None);
-    handle.at(k).set_thread(k, Some(to));
-    to.at(k).set_sched_context(k, Some(handle));
 }
 
 /// A ReplyRecv of a server that has nobody else to serve: through one reply object it answers a caller, and waits for the
 /// next one.
-pub struct ReplyRecv {
+pub enum ReplyRecv {
+    Answers(Answer),
+    /// [`AnswerFault`] is for it.
+    AnswersFault,
+}
+
+impl Line for ReplyRecv {
+    #[inline(always)]
+    fn plan(k: &View, server: Ref<Tcb>, request: Request) -> Option<ReplyRecv> {
+        let (reply, caller) = caller(k, server)?;
+        if caller.at(k).fault().is_some() {
+            return Some(ReplyRecv::AnswersFault);
+        }
+        Answer::plan(k, server, reply, caller, request).map(ReplyRecv::Answers)
+    }
+
+    #[inline(always)]
+    fn carry_out(self, k: &Kernel, server: Ref<Tcb>) -> Outcome {
+        let ReplyRecv::Answers(answer) = self else {
+            return Outcome::Detours;
+        };
+        answer.message.carry_out(k);
+        Outcome::Goes(answer.conclude(k, server))
+    }
+}
+
+/// A ReplyRecv of a handler of faults, after which the thread goes on. Apart from the other, so that messages have the
+/// registers to themselves.
+pub struct AnswerFault(Answer);
+
+impl Line for AnswerFault {
+    #[inline(always)]
+    fn plan(k: &View, server: Ref<Tcb>, request: Request) -> Option<AnswerFault> {
+        let (reply, caller) = caller(k, server)?;
+        let answer = Answer::plan(k, server, reply, caller, request)?;
+        let goes_on = match caller.at(k).fault() {
+            None | Some(Fault::Debug(_)) => false,
+            // Other messages let the threads of some faults go on, too.
+            Some(_) => answer.message.info.label() == 0,
+        };
+        goes_on.then_some(AnswerFault(answer))
+    }
+
+    /// The thread repeats what it did, or goes on as the registers say that the message sets.
+    #[inline(always)]
+    fn carry_out(self, k: &Kernel, server: Ref<Tcb>) -> Outcome {
+        let thread = self.0.message.to;
+        let _ = fault::apply_reply(k, server, thread);
+        thread.at(k).set_fault(k, None);
+        thread.at(k).context().restart(k);
+        Outcome::Goes(self.0.conclude(k, server))
+    }
+}
+
+/// The reply object that `server` names, and the thread that waits for it, or that it was offered by.
+#[inline(always)]
+fn caller(k: &View, server: Ref<Tcb>) -> Option<(Ref<Reply>, Ref<Tcb>)> {
+    let cptr = server.at(k).context().reply_register();
+    let reply = lookup::direct(k, server, cptr)?.reply()?.object;
+    Some((reply, reply.at(k).thread()?))
+}
+
+/// What a ReplyRecv does, whatever it answers.
+pub struct Answer {
     message: Delivery,
     endpoint: Ref<Endpoint>,
     reply: Ref<Reply>,
     payer: Payer,
 }
 
-impl Line for ReplyRecv {
+impl Answer {
     #[inline(always)]
-    fn plan(k: &View, server: Ref<Tcb>, request: Request) -> Option<ReplyRecv> {
+    fn plan(
+        k: &View,
+        server: Ref<Tcb>,
+        reply: Ref<Reply>,
+        caller: Ref<Tcb>,
+        request: Request,
+    ) -> Option<Answer> {
         let info = plain_message(request)?;
-        let reply = server.at(k).context().reply_register();
-        let reply = lookup::direct(k, server, reply)?.reply()?.object;
-        let caller = reply.at(k).thread()?;
-        if caller.at(k).fault().is_some() {
-            return None;
-        }
         let payer = payer(k, reply, caller)?;
         let cap = lookup::direct(k, server, request.cptr)?.endpoint()?;
         if !cap.rights.read()
@@ -114,7 +134,7 @@ impl Line for ReplyRecv {
         {
             return None;
         }
-        handover::is_next(k, caller).then_some(ReplyRecv {
+        handover::is_next(k, caller).then_some(Answer {
             message: Delivery {
                 from: server,
                 to: caller,
@@ -127,9 +147,9 @@ impl Line for ReplyRecv {
         })
     }
 
-    /// The caller runs.
+    /// The caller, which has its answer, runs, and the server waits.
     #[inline(always)]
-    fn carry_out(self, k: &Kernel, server: Ref<Tcb>) -> Outcome {
+    fn conclude(self, k: &Kernel, server: Ref<Tcb>) -> Next {
         let caller = self.message.to;
         let (reply, object) = (self.reply, self.reply.at(k));
         match self.payer {
@@ -140,7 +160,6 @@ impl Line for ReplyRecv {
                 trace!(k, keep_back(None, caller));
             }
         }
-        self.message.carry_out(k);
         caller.at(k).set_state(k, State::Running);
         trace!(k, wake(caller));
         object.set_thread(k, Some(server));
@@ -164,9 +183,9 @@ impl Line for ReplyRecv {
                 object.set_below(k, None);
                 object.set_above(k, Above::Nothing);
                 lend(k, handle, server, caller);
-                Outcome::HandsOver(caller)
+                Next::OnLent(caller)
             }
-            Payer::Own(own) => Outcome::Switches(caller, own),
+            Payer::Own(own) => Next::OnOwn(caller, own),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The processor goes from the current thread to another, or stays.
 
-use super::Outcome;
+use super::{Next, Outcome};
 use crate::mem::Ref;
 use crate::object::{SchedContext, State, Tcb};
 use crate::{Kernel, View};
@@ -12,6 +12,14 @@ pub enum Payer {
     Lent(Ref<SchedContext>),
     /// On its own.
     Own(Ref<SchedContext>),
+}
+
+/// `to`, which has none, gets the context of `from`.
+#[inline(always)]
+pub fn lend(k: &Kernel, handle: Ref<SchedContext>, from: Ref<Tcb>, to: Ref<Tcb>) {
+    from.at(k).set_sched_context(k, None);
+    handle.at(k).set_thread(k, Some(to));
+    to.at(k).set_sched_context(k, Some(handle));
 }
 
 /// Whether `woken`, which is blocked, is the next to run on this core if the current thread blocks: the time has come
@@ -44,7 +52,7 @@ pub fn wake(k: &Kernel, current: Ref<Tcb>, woken: Ref<Tcb>, own: Ref<SchedContex
     let (running, priority) = (current.at(k).priority(), woken.at(k).priority());
     if priority > running {
         ready.enqueue(k, current);
-        return Outcome::Switches(woken, own);
+        return Outcome::Goes(Next::OnOwn(woken, own));
     }
     if priority == running {
         ready.append(k, woken);
@@ -79,8 +87,8 @@ impl Successor {
 
     /// Takes him out of his queue. The current thread has blocked.
     #[inline(always)]
-    pub fn carry_out(self, k: &Kernel) -> Outcome {
+    pub fn carry_out(self, k: &Kernel) -> Next {
         k.core().ready.take_head(k, self.priority, self.thread);
-        Outcome::Switches(self.thread, self.payer)
+        Next::OnOwn(self.thread, self.payer)
     }
 }

@@ -2,39 +2,103 @@
 
 use sandglass_abi::syscall::Syscall;
 
-use super::{is_ordinary, Call, Line, Recv, ReplyRecv, Request, Send, Wait, Yield};
+use super::traps::{Expires, Faults, Interrupt};
+use super::{
+    is_ordinary, is_over, AnswerFault, Call, Line, Recv, ReplyRecv, Request, Send, Wait, Yield,
+};
+use crate::event::{Event, Trap};
+use crate::mem::Ref;
+use crate::object::Tcb;
 use crate::View;
 
-/// The system calls that there is a line for.
-pub const LINES: [Syscall; 6] = [
-    Syscall::Call,
-    Syscall::ReplyRecv,
-    Syscall::Send,
-    Syscall::Recv,
-    Syscall::Wait,
-    Syscall::Yield,
+/// The events that there is a line for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Name {
+    Call,
+    ReplyRecv,
+    Send,
+    Recv,
+    Wait,
+    Yield,
+    AnswerFault,
+    Fault,
+    Interrupt,
+    Timeout,
+}
+
+/// All of them.
+pub const LINES: [Name; 10] = [
+    Name::Call,
+    Name::ReplyRecv,
+    Name::Send,
+    Name::Recv,
+    Name::Wait,
+    Name::Yield,
+    Name::AnswerFault,
+    Name::Fault,
+    Name::Interrupt,
+    Name::Timeout,
 ];
 
-/// The line that the system call of the current thread takes, if any can: a function of the state alone. The clock was read.
-pub fn line(k: &View) -> Option<Syscall> {
-    let caller = k.core().thread()?;
+/// The line that `event` takes, if any can: a function of the state alone. The clock was read.
+pub fn line(k: &View, event: Event) -> Option<Name> {
+    let thread = k.core().thread()?;
+    if k.core().undecided() {
+        return None;
+    }
+    match event {
+        Event::Syscall => call(k, thread),
+        Event::Trap(trap) => of_trap(k, thread, trap),
+    }
+}
+
+/// That of a system call.
+fn call(k: &View, caller: Ref<Tcb>) -> Option<Name> {
     let context = caller.at(k).context();
     let request = Request {
         cptr: context.cap_register(),
         info: context.info(),
     };
-    if k.core().undecided() || !is_ordinary(k, k.core(), caller) {
+    if !is_ordinary(k, k.core(), caller) {
         return None;
     }
-    let call = Syscall::from_raw(context.syscall_number())?;
-    let takes = match call {
-        Syscall::Call => Call::plan(k, caller, request).is_some(),
-        Syscall::ReplyRecv => ReplyRecv::plan(k, caller, request).is_some(),
-        Syscall::Send => Send::plan(k, caller, request).is_some(),
-        Syscall::Recv => Recv::plan(k, caller, request).is_some(),
-        Syscall::Wait => Wait::plan(k, caller, request).is_some(),
-        Syscall::Yield => Yield::plan(k, caller, request).is_some(),
-        _ => false,
+    let (name, takes) = match Syscall::from_raw(context.syscall_number())? {
+        Syscall::Call => (Name::Call, Call::plan(k, caller, request).is_some()),
+        Syscall::ReplyRecv => match ReplyRecv::plan(k, caller, request)? {
+            ReplyRecv::Answers(_) => (Name::ReplyRecv, true),
+            ReplyRecv::AnswersFault => (
+                Name::AnswerFault,
+                AnswerFault::plan(k, caller, request).is_some(),
+            ),
+        },
+        Syscall::Send => (Name::Send, Send::plan(k, caller, request).is_some()),
+        Syscall::Recv => (Name::Recv, Recv::plan(k, caller, request).is_some()),
+        Syscall::Wait => (Name::Wait, Wait::plan(k, caller, request).is_some()),
+        Syscall::Yield => (Name::Yield, Yield::plan(k, caller, request).is_some()),
+        _ => return None,
     };
-    takes.then_some(call)
+    takes.then_some(name)
+}
+
+/// That of another event.
+fn of_trap(k: &View, thread: Ref<Tcb>, trap: Trap) -> Option<Name> {
+    let core = k.core();
+    let ordinary = is_ordinary(k, core, thread);
+    let (name, takes) = match trap {
+        Trap::Exception(exception) => {
+            let fault = exception.fault(thread.at(k).context());
+            let plan = Faults::plan(k, thread, fault);
+            (Name::Fault, ordinary && plan.is_some())
+        }
+        Trap::Interrupt { irq } => {
+            let plan = Interrupt::plan(k, irq);
+            (Name::Interrupt, ordinary && plan.is_some())
+        }
+        Trap::Timer => {
+            let plan = Expires::plan(k, core, thread);
+            (Name::Timeout, is_over(k, core) && plan.is_some())
+        }
+        Trap::Look => return None,
+    };
+    takes.then_some(name)
 }

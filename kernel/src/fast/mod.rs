@@ -16,21 +16,26 @@ mod exchange;
 mod handover;
 #[cfg(not(target_os = "none"))]
 pub mod inspect;
+mod meeting;
 mod send;
 mod signal;
+mod traps;
 mod wait;
 mod yields;
 
+use crate::event::Trap;
 use crate::mem::Ref;
 use crate::object::{Core, SchedContext, Tcb};
 use crate::time::account::{self, Charge};
 use crate::time::Turn;
 use crate::{Kernel, View};
 
-pub use exchange::{Call, ReplyRecv};
+pub use exchange::{AnswerFault, Call, ReplyRecv};
 pub use send::Send;
 pub use wait::{Recv, Wait};
 pub use yields::Yield;
+
+use traps::{Expires, Faults, Interrupt};
 
 /// What the registers of a system call say that every one has: the capability, and the message.
 #[derive(Clone, Copy)]
@@ -40,16 +45,25 @@ pub struct Request {
     pub info: u64,
 }
 
-/// Who runs when a line is done, and on whose time.
+/// Another thread, in no queue, that runs when a line is done.
+#[must_use]
+#[derive(Clone, Copy)]
+pub enum Next {
+    /// On the context that paid before.
+    OnLent(Ref<Tcb>),
+    /// On this one, which is another.
+    OnOwn(Ref<Tcb>, Ref<SchedContext>),
+}
+
+/// What a line comes to.
 #[must_use]
 #[derive(Clone, Copy)]
 pub enum Outcome {
     /// The caller goes on.
     Stays,
-    /// This thread, in no queue, on the context that paid before.
-    HandsOver(Ref<Tcb>),
-    /// This thread, in no queue, on this context, which is another.
-    Switches(Ref<Tcb>, Ref<SchedContext>),
+    Goes(Next),
+    /// Nothing was done: a line of its own is for the answer to a fault.
+    Detours,
 }
 
 /// One kind of system call, where nothing is out of the ordinary.
@@ -75,6 +89,41 @@ pub fn take<L: Line>(
         return None;
     }
     Some(L::plan(k, caller, request)?.carry_out(k, caller))
+}
+
+/// As [`take`], of a `trap` that found `thread` running on `core`.
+#[inline(always)]
+pub fn take_trap(
+    k: &Kernel,
+    core: &Core,
+    turn: &Turn,
+    thread: Ref<Tcb>,
+    trap: Trap,
+) -> Option<Outcome> {
+    if !turn.is_open() {
+        return None;
+    }
+    match trap {
+        Trap::Exception(exception) if is_ordinary(k, core, thread) => {
+            let fault = exception.fault(thread.at(k).context());
+            Some(Faults::plan(k, thread, fault)?.carry_out(k, thread))
+        }
+        Trap::Interrupt { irq } if is_ordinary(k, core, thread) => {
+            Some(Interrupt::plan(k, irq)?.carry_out(k, thread))
+        }
+        Trap::Timer if is_over(k, core) => {
+            Some(Expires::plan(k, core, thread)?.carry_out(k, core, thread))
+        }
+        _ => None,
+    }
+}
+
+/// Whether the budget of the current context is used up, but its domain's turn lasts, and no time has come for anybody.
+#[inline(always)]
+fn is_over(k: &View, core: &Core) -> bool {
+    account::check_budget(k, core) == Charge::Exhausted
+        && !account::domain_is_over(k)
+        && core.release.earliest() > core.now()
 }
 
 /// Whether the budget of the current context lasts, as its domain's turn does, no time has come for anybody, the timer

@@ -55,7 +55,7 @@ impl Line for Recv {
         trace!(k, block(receiver));
         let queue = endpoint.at(k).queue();
         queue.insert_only(k, receiver, endpoint::rank(k, receiver));
-        self.next.carry_out(k)
+        Outcome::Goes(self.next.carry_out(k))
     }
 }
 
@@ -103,6 +103,6 @@ impl Line for Wait {
         object
             .queue()
             .insert_only(k, waiter, endpoint::rank(k, waiter));
-        next.carry_out(k)
+        Outcome::Goes(next.carry_out(k))
     }
 }

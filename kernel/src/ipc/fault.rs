@@ -13,7 +13,7 @@ use crate::mem::objects::tcb_slot;
 use crate::mem::Ref;
 use crate::object::{Fault, LookupFailure, State, Tcb, TcbSlot};
 use crate::time::{account, Turn};
-use crate::{debug, Kernel};
+use crate::{debug, Kernel, View};
 
 /// Most words of the message about it (05, section 2).
 #[inline(always)]
@@ -30,7 +30,7 @@ fn most_words(fault: Fault) -> usize {
 
 /// The endpoint that `slot` of `thread` names as its handler, if there is one that admits senders:
 /// an endpoint whose deletion has begun is none any more.
-pub fn handler(k: &Kernel, thread: Ref<Tcb>, slot: TcbSlot) -> Option<EndpointCap> {
+pub fn handler(k: &View, thread: Ref<Tcb>, slot: TcbSlot) -> Option<EndpointCap> {
     let cap = tcb_slot(thread, slot).at(k).cap().endpoint()?;
     cap.object.at(k).queue().admits().then_some(cap)
 }

@@ -157,6 +157,13 @@ pub mod offset {
     pub const REGISTERS: usize = offset_of!(Tcb, context);
     pub const SCHED_CONTEXT: usize = offset_of!(Tcb, sched_context);
     pub const PLACE: usize = offset_of!(Tcb, place);
+
+    /// Bytes of the fault, not all of which mean something.
+    #[cfg(not(target_os = "none"))]
+    pub const FAULT: core::ops::Range<usize> = {
+        let start = offset_of!(Tcb, fault);
+        start..start + size_of::<Option<super::Fault>>()
+    };
 }
 
 impl Tcb {

@@ -14,10 +14,12 @@ use crate::arch::aarch64::machine::gic::{Acknowledged, GIC};
 use crate::arch::aarch64::machine::platform::{LOOK, REMOTE_CALL};
 use crate::arch::abi::context::Context;
 use crate::arch::abi::{irq, Exception};
+use crate::arch::calls;
 use crate::arch::requests;
 use crate::arch::turn::{entered, KernelGuard};
 use crate::cores::{CoreId, CORES};
 use crate::event::{self, Next, Trap};
+use crate::time::account;
 
 /// Bytes of the kernel's stack. The boot needs most; events less than a tenth of it. The debug kernel formats what it
 /// prints: its boot needs more.
@@ -150,6 +152,13 @@ pub extern "C" fn on_unexpected(_core: CoreId, vector: u64) -> ! {
 fn act(core: CoreId, trap: Trap, taken: Option<Acknowledged>) -> ! {
     // SAFETY: the one use in the function that assembly calls and that ends here.
     let guard = unsafe { KernelGuard::enter(core) };
+    account::update_time(guard.k, guard.k.core());
+    if let Some((thread, outcome)) = event::straight_trap(guard.k, guard.turn, trap) {
+        if let Some(taken) = taken {
+            GIC.end(taken);
+        }
+        calls::finish(guard, thread, outcome)
+    }
     let next = event::trap(guard.k, guard.turn, trap);
     if let Some(taken) = taken {
         GIC.end(taken);

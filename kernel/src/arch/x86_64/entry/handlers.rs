@@ -22,6 +22,7 @@ use super::descriptors::FIRST_SOFTWARE;
 use super::fatal;
 use crate::arch::abi::context::{Context, Register};
 use crate::arch::abi::Exception;
+use crate::arch::calls;
 use crate::arch::requests;
 use crate::arch::turn::{entered, KernelGuard};
 use crate::arch::x86_64::machine::apic::LOCAL_APIC;
@@ -30,6 +31,7 @@ use crate::arch::x86_64::machine::cpu;
 use crate::arch::x86_64::machine::vectors::*;
 use crate::cores::{CoreId, CORES};
 use crate::event::{self, Next, Trap};
+use crate::time::account;
 
 /// Bytes of the kernel's stack. The boot needs most; events less than a tenth of it. The debug
 /// kernel formats what it prints: its boot needs more.
@@ -195,7 +197,19 @@ pub(super) fn context(core: CoreId) -> &'static Context {
 pub fn act(core: CoreId, trap: Trap) -> ! {
     // SAFETY: the one use in the functions that assembly calls and that end here.
     let guard = unsafe { KernelGuard::enter(core) };
+    account::update_time(guard.k, guard.k.core());
+    if let Some((thread, outcome)) = event::straight_trap(guard.k, guard.turn, trap) {
+        end_interrupt(trap);
+        calls::finish(guard, thread, outcome)
+    }
     let next = event::trap(guard.k, guard.turn, trap);
+    end_interrupt(trap);
+    leave(guard, next)
+}
+
+/// Tells the controller that the interrupt which `trap` is, if it is one, has been handled.
+#[inline(always)]
+fn end_interrupt(trap: Trap) {
     // As a guard, the condition would send spurious ones on to the next arm.
     #[allow(clippy::collapsible_match)]
     match trap {
@@ -209,7 +223,6 @@ pub fn act(core: CoreId, trap: Trap) -> ! {
         Trap::Interrupt { .. } | Trap::Timer => LOCAL_APIC.end_interrupt(),
         _ => {}
     }
-    leave(guard, next)
 }
 
 /// Ends an event: continues with the thread, or the idling, that it decided on.

@@ -1,0 +1,72 @@
+//! A thread calls one that waits for a call, or has its fault or timeout told to it.
+
+use super::handover::{self, lend, Payer};
+use super::Next;
+use crate::mem::Ref;
+use crate::object::{Above, Endpoint, Reply, SchedContext, State, Tcb};
+use crate::{Kernel, View};
+
+/// A thread that waits for a call, with a reply object, the only one that waits at its endpoint. It is the next to run.
+pub struct Meeting {
+    pub callee: Ref<Tcb>,
+    endpoint: Ref<Endpoint>,
+    reply: Ref<Reply>,
+    payer: Payer,
+}
+
+impl Meeting {
+    /// Who waits at `endpoint`: on a context of its own, or on the one that is `lent`, if any is.
+    #[inline(always)]
+    pub fn plan(
+        k: &View,
+        endpoint: Ref<Endpoint>,
+        lent: Option<Ref<SchedContext>>,
+    ) -> Option<Meeting> {
+        let callee = endpoint.at(k).only_receiver()?;
+        let State::BlockedOnReceive { reply, .. } = callee.at(k).state() else {
+            return None;
+        };
+        let payer = match callee.at(k).sched_context() {
+            None => Payer::Lent(lent?),
+            Some(own) => Payer::Own(Some(own).filter(|&own| handover::runs_on(k, own))?),
+        };
+        let reply = reply?;
+        handover::is_next(k, callee).then_some(Meeting {
+            callee,
+            endpoint,
+            reply,
+            payer,
+        })
+    }
+
+    /// The callee, which has been told, runs, and `caller` waits for its answer.
+    #[inline(always)]
+    pub fn carry_out(self, k: &Kernel, caller: Ref<Tcb>) -> Next {
+        let callee = self.callee;
+        let (reply, object) = (self.reply, self.reply.at(k));
+        self.endpoint.at(k).queue().remove_only(k);
+        object.set_thread(k, Some(caller));
+        caller.at(k).set_state(k, State::BlockedOnReply { reply });
+        trace!(k, block(caller));
+        callee.at(k).set_state(k, State::Running);
+        match self.payer {
+            Payer::Lent(handle) => {
+                let below = handle.at(k).reply();
+                object.set_below(k, below);
+                object.set_above(k, Above::Context(handle));
+                if let Some(below) = below {
+                    below.at(k).set_above(k, Above::Reply(reply));
+                }
+                handle.at(k).set_reply(k, Some(reply));
+                trace!(k, lend(handle, callee));
+                lend(k, handle, caller, callee);
+                trace!(k, wake(callee));
+                Next::OnLent(callee)
+            }
+            Payer::Own(own) => {
+                trace!(k, wake(callee));
+                Next::OnOwn(callee, own)
+            }
+        }
+    }
+}
