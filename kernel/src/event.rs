@@ -2,8 +2,9 @@
 
 use sandglass_abi::syscall::Syscall;
 
-use crate::arch::abi::{space, Exception, Irq};
+use crate::arch::abi::{space, Exception};
 use crate::arch::Platform;
+pub use crate::arch::Trap;
 use crate::debug::{self, check};
 use crate::fast::{self, Line, Outcome, Request};
 use crate::invoke::irq;
@@ -22,21 +23,6 @@ pub enum Event {
     /// The system-call instruction.
     Syscall,
     Trap(Trap),
-}
-
-/// An entry that is not by the system-call instruction. Its tag is its own: one that it shares with that
-/// of the exception takes every interrupt some instructions to read.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-pub enum Trap {
-    /// A processor exception of the current thread.
-    Exception(Exception),
-    /// A device interrupt.
-    Interrupt { irq: Irq },
-    /// The timer.
-    Timer,
-    /// Another core asks this one to look at its queues (04, section 15).
-    Look,
 }
 
 /// Whom the machine is to run now.

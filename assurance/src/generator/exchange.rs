@@ -29,8 +29,9 @@ impl Generator {
                 isa::exception_event(&mut self.rng)
             });
         }
-        if Self::would_be_told(view, timeout) && self.chance(40) {
-            return Some(Action::Pass(self.interesting_time(view.state)));
+        if Self::would_be_told(view, timeout) && self.chance(30) {
+            let left = Self::budget_end(view.state)?.saturating_sub(view.state.core().now);
+            return Some(Action::Pass(self.about(left)));
         }
         if self.chance(35) {
             return self.unanswered(view);

@@ -228,15 +228,27 @@ impl Generator {
         }
     }
 
+    /// When the budget of the current context ends, if there is one.
+    fn budget_end(state: &State) -> Option<u64> {
+        let core = state.core();
+        let context = state.contexts.get(&core.context?)?;
+        let head = context.refills.first()?;
+        Some(core.now - core.consumed.min(core.now) + head.amount)
+    }
+
+    /// So many `ticks`, or a few more or less. The entry before took some.
+    fn about(&mut self, ticks: u64) -> u64 {
+        (ticks + self.rng.u64(0..3))
+            .saturating_sub(701)
+            .min(1 << 40)
+    }
+
     /// To just before, at, and just after what comes next, or less, or much more.
     fn interesting_time(&mut self, state: &State) -> u64 {
         let core = state.core();
         let now = core.now;
         let least = state.clock.min_budget();
-        let head = core.context.and_then(|id| state.contexts.get(&id));
-        let budget_end = head
-            .and_then(|context| context.refills.first())
-            .map(|head| now - core.consumed.min(now) + head.amount);
+        let budget_end = Self::budget_end(state);
         let releases: Vec<u64> = state
             .cores
             .iter()
@@ -251,10 +263,7 @@ impl Generator {
             _ => None,
         };
         match target.and_then(|target| target.checked_sub(now)) {
-            // The entry before took some ticks.
-            Some(ticks) => (ticks + self.rng.u64(0..3))
-                .saturating_sub(701)
-                .min(1 << 40),
+            Some(ticks) => self.about(ticks),
             None => match self.rng.u32(0..8) {
                 0 => 0,
                 1 => 1,

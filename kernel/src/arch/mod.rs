@@ -26,6 +26,7 @@ pub mod no_debugging;
 pub mod pool;
 #[cfg(target_os = "none")]
 pub mod requests;
+mod trap;
 #[cfg(target_os = "none")]
 pub mod turn;
 
@@ -50,6 +51,7 @@ pub use isa::abi;
 /// The way into the kernel.
 #[cfg(target_os = "none")]
 pub use isa::entry;
+pub use trap::Trap;
 
 #[cfg(not(target_os = "none"))]
 pub use hosted::words::{copy_words, opaque};

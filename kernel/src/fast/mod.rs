@@ -23,7 +23,7 @@ mod traps;
 mod wait;
 mod yields;
 
-use crate::event::Trap;
+use crate::arch::Trap;
 use crate::mem::Ref;
 use crate::object::{Core, SchedContext, Tcb};
 use crate::time::account::{self, Charge};

@@ -26,9 +26,33 @@ pub fn rank(k: &Kernel, thread: Ref<Tcb>) -> u8 {
     u8::MAX - thread.at(k).priority()
 }
 
-/// `sender` sends its message, or its pending fault, through `cap`, whose endpoint admits it.
-#[inline(always)]
+/// `sender` sends its message through `cap`, whose endpoint admits it.
+#[inline(never)]
 pub fn send(k: &Kernel, turn: &Turn, sender: Ref<Tcb>, cap: EndpointCap, options: SendOptions<'_>) {
+    offer::<false>(k, turn, sender, cap, options);
+}
+
+/// The pending fault of `sender` is sent through `cap`, whose endpoint admits it; on its context, if `can_donate`.
+#[inline(always)]
+pub fn send_fault(k: &Kernel, turn: &Turn, sender: Ref<Tcb>, cap: EndpointCap, can_donate: bool) {
+    let options = SendOptions {
+        extra: &ExtraCaps::NONE,
+        blocking: true,
+        is_call: false,
+        can_donate,
+    };
+    offer::<true>(k, turn, sender, cap, options);
+}
+
+/// Does so: a fault, if it is one.
+#[inline(always)]
+fn offer<const FAULT: bool>(
+    k: &Kernel,
+    turn: &Turn,
+    sender: Ref<Tcb>,
+    cap: EndpointCap,
+    options: SendOptions<'_>,
+) {
     let endpoint = cap.object.at(k);
     let terms = Sender {
         badge: cap.badge,
@@ -38,7 +62,7 @@ pub fn send(k: &Kernel, turn: &Turn, sender: Ref<Tcb>, cap: EndpointCap, options
     match endpoint.state() {
         EndpointState::Receivers => {
             if let Some(receiver) = endpoint.queue().first() {
-                hand_over(k, turn, sender, receiver, cap.object, terms, options);
+                hand_over::<FAULT>(k, turn, sender, receiver, cap.object, terms, options);
             }
         }
         EndpointState::Idle | EndpointState::Senders if options.blocking => {
@@ -57,9 +81,9 @@ pub fn send(k: &Kernel, turn: &Turn, sender: Ref<Tcb>, cap: EndpointCap, options
     }
 }
 
-/// `receiver`, the first in the queue of `endpoint`, gets the message of `sender`.
+/// `receiver`, the first in the queue of `endpoint`, gets the message of `sender`, or the one about its fault.
 #[inline(always)]
-fn hand_over(
+fn hand_over<const FAULT: bool>(
     k: &Kernel,
     turn: &Turn,
     sender: Ref<Tcb>,
@@ -76,19 +100,16 @@ fn hand_over(
     if let Some(offered) = offered {
         offered.at(k).set_thread(k, None);
     }
-    let pending = sender.at(k).fault();
     let can_donate = options.can_donate;
-    transfer(k, sender, receiver, terms.badge, |info| {
-        give(
-            k,
-            receiver,
-            Some(endpoint),
-            terms.rights.grant(),
-            info,
-            options.extra,
-        )
-    });
-    if terms.is_call || pending.is_some() {
+    if FAULT {
+        fault::write_message(k, sender, receiver, terms.badge);
+    } else {
+        let (may_grant, extra) = (terms.rights.grant(), options.extra);
+        transfer_message(k, sender, receiver, terms.badge, |info| {
+            give(k, receiver, Some(endpoint), may_grant, info, extra)
+        });
+    }
+    if terms.is_call || FAULT {
         expect_reply(k, turn, sender, receiver, offered, terms, can_donate);
     } else if can_donate && receiver.at(k).sched_context().is_none() {
         if let Some(context) = sender.at(k).sched_context() {
@@ -127,7 +148,7 @@ fn expect_reply(
 
 /// `receiver`, the current thread, receives at `endpoint`, which admits it, offering a reply object
 /// or none.
-#[inline(always)]
+#[inline(never)]
 pub fn receive(
     k: &Kernel,
     turn: &Turn,
@@ -214,7 +235,7 @@ fn take_message(
 /// Gives `receiver` the message of `sender`, whose capabilities `give` gives it, or the message
 /// about its pending fault.
 #[inline(always)]
-pub fn transfer(
+fn transfer(
     k: &Kernel,
     sender: Ref<Tcb>,
     receiver: Ref<Tcb>,
@@ -223,8 +244,20 @@ pub fn transfer(
 ) {
     if sender.at(k).fault().is_some() {
         fault::write_message(k, sender, receiver, badge);
-        return;
+    } else {
+        transfer_message(k, sender, receiver, badge, give);
     }
+}
+
+/// Gives `receiver` the message of `sender`, whose capabilities `give` gives it.
+#[inline(always)]
+pub fn transfer_message(
+    k: &Kernel,
+    sender: Ref<Tcb>,
+    receiver: Ref<Tcb>,
+    badge: u64,
+    give: impl FnOnce(MessageInfo) -> Transferred,
+) {
     let info = MessageInfo::from_raw(sender.at(k).context().info());
     let length = message::copy_words(k, sender, receiver, info.length());
     let moved = give(info);

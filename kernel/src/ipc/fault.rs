@@ -3,8 +3,7 @@
 use sandglass_abi::fault as label;
 use sandglass_abi::message::MessageInfo;
 
-use super::endpoint::{self, SendOptions};
-use super::{ExtraCaps, Message, Writer};
+use super::{endpoint, Message, Writer};
 use crate::arch::abi::debug_fault;
 use crate::arch::bounds::turns;
 use crate::arch::Transfer;
@@ -61,13 +60,7 @@ pub(super) fn tell(
     can_donate: bool,
 ) {
     thread.at(k).set_fault(k, Some(fault));
-    let options = SendOptions {
-        extra: &ExtraCaps::NONE,
-        blocking: true,
-        is_call: false,
-        can_donate,
-    };
-    endpoint::send(k, turn, thread, handler, options);
+    endpoint::send_fault(k, turn, thread, handler, can_donate);
 }
 
 /// Builds the message about the pending fault of `thread` in the registers and buffer of

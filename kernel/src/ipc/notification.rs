@@ -8,7 +8,7 @@ use crate::Kernel;
 
 /// Signals `badge` to `notification`: to the first waiting thread, else to the bound thread if it
 /// is receiving, else it stays pending.
-#[inline(always)]
+#[inline(never)]
 pub fn signal(k: &Kernel, turn: &Turn, notification: Ref<Notification>, badge: u64) {
     let object = notification.at(k);
     if object.is_active() {

@@ -119,7 +119,7 @@ fn waiting(k: &Kernel, reply: Ref<Reply>) -> Option<Ref<Tcb>> {
 ///
 /// # Errors
 /// As [`release`].
-#[inline(always)]
+#[inline(never)]
 pub fn reply(
     k: &Kernel,
     turn: &Turn,
@@ -134,7 +134,7 @@ pub fn reply(
     let tcb = caller.at(k);
     let answered = tcb.fault();
     if answered.is_none() {
-        endpoint::transfer(k, sender, caller, 0, |info| {
+        endpoint::transfer_message(k, sender, caller, 0, |info| {
             endpoint::give(k, caller, None, cap.can_grant, info, extra)
         });
         tcb.set_state(k, State::Running);
