@@ -57,31 +57,37 @@ pub fn handle(k: &mut Kernel, event: Event) -> Next {
 pub fn handle_in_general(k: &mut Kernel, event: Event) -> Next {
     let turn = &Turn::new();
     turn.begin(k);
-    let number = k
-        .core()
-        .thread()
-        .map(|caller| caller.at(k).context().syscall_number());
-    if event != Event::Syscall || number.is_some_and(|it| syscall::debug_call(it).is_none()) {
-        account::update_time(k, k.core());
-    }
     let next = match event {
-        Event::Syscall => in_general(k, turn),
-        Event::Trap(event) => trap(k, turn, event),
+        Event::Syscall => {
+            read_clock(k);
+            in_general(k, turn)
+        }
+        Event::Trap(event) => {
+            account::update_time(k, k.core());
+            trap(k, turn, event)
+        }
     };
     turn.end(k);
     next
 }
 
+/// Reads the clock on entry by a system call, unless it is a debug call, which takes no time.
+fn read_clock(k: &Kernel) {
+    let caller = k.core().thread();
+    let number = caller.map(|caller| caller.at(k).context().syscall_number());
+    if number.and_then(syscall::debug_call).is_none() {
+        account::update_time(k, k.core());
+    }
+}
+
 /// Handles a system call of the current thread, in the turn of its core. Entry code finds the line by itself.
 pub fn system_call(k: &mut Kernel, turn: &Turn) -> Next {
+    read_clock(k);
     let Some(caller) = k.core().thread() else {
         return in_general(k, turn);
     };
     let context = caller.at(k).context();
     let number = context.syscall_number();
-    if syscall::debug_call(number).is_none() {
-        account::update_time(k, k.core());
-    }
     let request = Request {
         cptr: context.cap_register(),
         info: context.info(),

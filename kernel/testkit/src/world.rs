@@ -16,6 +16,7 @@ use sandglass_kernel::ipc::{message, notification};
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::sched_context::SchedContext;
 use sandglass_kernel::object::tcb::Tcb;
+use sandglass_kernel::time::account;
 use sandglass_kernel::time::turn::Turn;
 use sandglass_kernel::{CoreId, Kernel};
 
@@ -171,6 +172,7 @@ impl World {
 
     /// Enters the kernel in a turn that is under way.
     pub fn trap_in(&mut self, turn: &Turn, trap: Trap) {
+        account::update_time(&self.k, self.k.core());
         let _ = event::trap(&mut self.k, turn, trap);
         self.k.machine.advance(self.path);
     }
