@@ -37,7 +37,7 @@ fn boot(kernel: &Path, machine: Machine, options: &[OsString]) -> Outcome {
 }
 
 /// Memory that kernel, root task and what the emulator puts there may take, in KiB.
-pub const TAKEN_KIB: u64 = 2048;
+pub const TAKEN_KIB: u64 = 2112;
 
 /// The number that `hello` tells of `what`.
 pub fn told(console: &str, what: &str) -> u64 {

@@ -71,7 +71,8 @@ pub struct Costs {
 }
 
 impl Default for Costs {
-    /// Instructions of the single-core release kernel, by `./sandglass bench`. `lock` is by how much
+    /// Instructions of the single-core release kernel, by `./sandglass bench`. For sends, signals and waits they are those of
+    /// the general path, which sporadic contexts take: the threads of simulations have such. `lock` is by how much
     /// more the kernel executes for a call and its answer in `./sandglass experiment multicore`, 1,132
     /// instead of 960, half of it for each. No figure is about one way between cores alone: `look`
     /// is a device interrupt's, `stretch` the most that `./sandglass bounds` has found between two preemption
@@ -80,11 +81,11 @@ impl Default for Costs {
         Costs {
             call: 197,
             reply_recv: 250,
-            send: 279,
-            signal: 269,
-            signal_only: 134,
-            recv: 298,
-            wait: 280,
+            send: 424,
+            signal: 387,
+            signal_only: 196,
+            recv: 392,
+            wait: 354,
             entry: 120,
             yield_: 169,
             invocation: 442,
@@ -92,8 +93,8 @@ impl Default for Costs {
             unbind: 420,
             set_priority: 308,
             read_registers: 706,
-            timer: 423,
-            look: 374,
+            timer: 561,
+            look: 397,
             lock: 86,
             interrupt: 500,
             remote_call: 700,

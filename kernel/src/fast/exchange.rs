@@ -3,7 +3,7 @@
 use super::delivery::{plain_message, Delivery};
 use super::handover::{self, lend, Payer};
 use super::meeting::Meeting;
-use super::{wait, Line, Next, Outcome, Request};
+use super::{wait, Due, Line, Next, Outcome, Request};
 use crate::cap::lookup;
 use crate::ipc::{endpoint, fault};
 use crate::mem::Ref;
@@ -17,6 +17,8 @@ pub struct Call {
 }
 
 impl Line for Call {
+    const DUE: Due = Due::NobodyAbove;
+
     #[inline(always)]
     fn plan(k: &View, caller: Ref<Tcb>, request: Request) -> Option<Call> {
         let info = plain_message(request)?;
@@ -24,7 +26,7 @@ impl Line for Call {
         if !cap.rights.calls() {
             return None;
         }
-        let meeting = Meeting::plan(k, cap.object, k.core().context())?;
+        let meeting = Meeting::plan(k, caller, cap.object, k.core().context())?;
         Some(Call {
             message: Delivery {
                 from: caller,

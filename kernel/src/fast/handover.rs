@@ -2,7 +2,7 @@
 
 use super::{Next, Outcome};
 use crate::mem::Ref;
-use crate::object::{SchedContext, State, Tcb};
+use crate::object::{Core, SchedContext, State, Tcb};
 use crate::{Kernel, View};
 
 /// On whose time the woken thread runs.
@@ -22,11 +22,45 @@ pub fn lend(k: &Kernel, handle: Ref<SchedContext>, from: Ref<Tcb>, to: Ref<Tcb>)
     to.at(k).set_sched_context(k, Some(handle));
 }
 
-/// Whether `woken`, which is blocked, is the next to run on this core if the current thread blocks: the time has come
-/// for nobody else.
+/// Whether `woken`, which is blocked, is the next to run on this core if the current thread blocks, of those that are ready.
 #[inline(always)]
 pub fn is_next(k: &View, woken: Ref<Tcb>) -> bool {
     k.is_here(woken) && !k.core().ready.has_above(woken.at(k).priority())
+}
+
+/// As [`is_next`], also of those whose time has come: none of these is above `current`, the current thread.
+#[inline(always)]
+pub fn is_next_while_due(k: &View, current: Ref<Tcb>, woken: Ref<Tcb>) -> bool {
+    let core = k.core();
+    is_next(k, woken) && (!is_anybody_due(core) || !is_below(k, woken, current))
+}
+
+/// Whether the time has come for anybody on `core`, which executes the kernel.
+#[inline(always)]
+pub fn is_anybody_due(core: &Core) -> bool {
+    core.release.earliest() <= core.now()
+}
+
+/// Whether `thread` has a lower priority than `other`.
+fn is_below(k: &View, thread: Ref<Tcb>, other: Ref<Tcb>) -> bool {
+    thread.at(k).priority() < other.at(k).priority()
+}
+
+/// Whether on `core`, which executes the kernel, none of those whose time has come is above `thread`.
+#[inline(always)]
+pub fn none_of_the_due_is_above(k: &View, core: &Core, thread: Ref<Tcb>) -> bool {
+    match thread.at(k).priority().checked_add(1) {
+        Some(above) => !is_due_from(core, above),
+        None => true,
+    }
+}
+
+/// Whether the time has come for anybody of at least this `priority`.
+#[cold]
+#[inline(never)]
+fn is_due_from(core: &Core, priority: u8) -> bool {
+    let floor = priority.checked_sub(1);
+    core.release.highest_due_above(core.now(), floor).is_some()
 }
 
 /// `woken` has a context of its own, which lets it run: not one of those that change when a thread wakes.
@@ -71,11 +105,16 @@ pub struct Successor {
 }
 
 impl Successor {
-    /// Somebody who does not repeat a system call.
+    /// Somebody who does not repeat a system call. The time has come for nobody of as high a priority.
     #[inline(always)]
     pub fn plan(k: &View) -> Option<Successor> {
-        let ready = &k.core().ready;
+        let core = k.core();
+        let ready = &core.ready;
         let priority = ready.highest()?;
+        // Of equals, those whose time has come may be first.
+        if is_anybody_due(core) && is_due_from(core, priority) {
+            return None;
+        }
         let thread = ready.first_of(priority)?;
         let payer = thread.at(k).sched_context()?;
         (thread.at(k).state() == State::Running).then_some(Successor {

@@ -4,7 +4,7 @@ use sandglass_abi::syscall::Syscall;
 
 use super::traps::{Expires, Faults, Interrupt};
 use super::{
-    is_ordinary, is_over, AnswerFault, Call, Line, Recv, ReplyRecv, Request, Send, Wait, Yield,
+    is_ordinary, is_over, AnswerFault, Call, Due, Line, Recv, ReplyRecv, Request, Send, Wait, Yield,
 };
 use crate::event::{Event, Trap};
 use crate::mem::Ref;
@@ -59,10 +59,19 @@ fn call(k: &View, caller: Ref<Tcb>) -> Option<Name> {
         cptr: context.cap_register(),
         info: context.info(),
     };
-    if !is_ordinary(k, k.core(), caller) {
+    let call = Syscall::from_raw(context.syscall_number())?;
+    let due = match call {
+        Syscall::Call => Call::DUE,
+        Syscall::ReplyRecv => ReplyRecv::DUE,
+        Syscall::Send => Send::DUE,
+        Syscall::Recv => Recv::DUE,
+        Syscall::Wait => Wait::DUE,
+        _ => Yield::DUE,
+    };
+    if !is_ordinary(k, k.core(), caller, due) {
         return None;
     }
-    let (name, takes) = match Syscall::from_raw(context.syscall_number())? {
+    let (name, takes) = match call {
         Syscall::Call => (Name::Call, Call::plan(k, caller, request).is_some()),
         Syscall::ReplyRecv => match ReplyRecv::plan(k, caller, request)? {
             ReplyRecv::Answers(_) => (Name::ReplyRecv, true),
@@ -83,7 +92,7 @@ fn call(k: &View, caller: Ref<Tcb>) -> Option<Name> {
 /// That of another event.
 fn of_trap(k: &View, thread: Ref<Tcb>, trap: Trap) -> Option<Name> {
     let core = k.core();
-    let ordinary = is_ordinary(k, core, thread);
+    let ordinary = is_ordinary(k, core, thread, Due::NobodyAbove);
     let (name, takes) = match trap {
         Trap::Exception(exception) => {
             let fault = exception.fault(thread.at(k).context());

@@ -15,10 +15,11 @@ pub struct Meeting {
 }
 
 impl Meeting {
-    /// Who waits at `endpoint`: on a context of its own, or on the one that is `lent`, if any is.
+    /// Whom `caller`, the current thread, finds at `endpoint`: on a context of its own, or on the one that is `lent`, if any is.
     #[inline(always)]
     pub fn plan(
         k: &View,
+        caller: Ref<Tcb>,
         endpoint: Ref<Endpoint>,
         lent: Option<Ref<SchedContext>>,
     ) -> Option<Meeting> {
@@ -31,7 +32,7 @@ impl Meeting {
             Some(own) => Payer::Own(Some(own).filter(|&own| handover::runs_on(k, own))?),
         };
         let reply = reply?;
-        handover::is_next(k, callee).then_some(Meeting {
+        handover::is_next_while_due(k, caller, callee).then_some(Meeting {
             callee,
             endpoint,
             reply,

@@ -45,6 +45,16 @@ pub struct Request {
     pub info: u64,
 }
 
+/// For whom the time may have come, when a line is taken.
+#[derive(Clone, Copy)]
+pub enum Due {
+    Nobody,
+    /// Nobody above the caller.
+    NobodyAbove,
+    /// The plan sees to that.
+    IsPlannedFor,
+}
+
 /// Another thread, in no queue, that runs when a line is done.
 #[must_use]
 #[derive(Clone, Copy)]
@@ -68,6 +78,9 @@ pub enum Outcome {
 
 /// One kind of system call, where nothing is out of the ordinary.
 pub trait Line: Sized {
+    /// For whom the time may have come when it is taken.
+    const DUE: Due = Due::Nobody;
+
     /// What the `request` of `caller`, the current thread, comes to, if the line can take it.
     fn plan(k: &View, caller: Ref<Tcb>, request: Request) -> Option<Self>;
 
@@ -85,7 +98,7 @@ pub fn take<L: Line>(
     caller: Ref<Tcb>,
     request: Request,
 ) -> Option<Outcome> {
-    if !turn.is_open() || !is_ordinary(k, core, caller) {
+    if !turn.is_open() || !is_ordinary(k, core, caller, L::DUE) {
         return None;
     }
     Some(L::plan(k, caller, request)?.carry_out(k, caller))
@@ -104,11 +117,11 @@ pub fn take_trap(
         return None;
     }
     match trap {
-        Trap::Exception(exception) if is_ordinary(k, core, thread) => {
+        Trap::Exception(exception) if is_ordinary(k, core, thread, Due::NobodyAbove) => {
             let fault = exception.fault(thread.at(k).context());
             Some(Faults::plan(k, thread, fault)?.carry_out(k, thread))
         }
-        Trap::Interrupt { irq } if is_ordinary(k, core, thread) => {
+        Trap::Interrupt { irq } if is_ordinary(k, core, thread, Due::NobodyAbove) => {
             Some(Interrupt::plan(k, irq)?.carry_out(k, thread))
         }
         Trap::Timer if is_over(k, core) => {
@@ -123,16 +136,21 @@ pub fn take_trap(
 fn is_over(k: &View, core: &Core) -> bool {
     account::check_budget(k, core) == Charge::Exhausted
         && !account::domain_is_over(k)
-        && core.release.earliest() > core.now()
+        && !handover::is_anybody_due(core)
 }
 
-/// Whether the budget of the current context lasts, as its domain's turn does, no time has come for anybody, the timer
-/// is right, and nothing is left of an earlier system call of `caller`.
+/// Whether the budget of the current context lasts, as its domain's turn does, the time has come for nobody but whom
+/// `due` allows, the timer is right, and nothing is left of an earlier system call of `caller`.
 #[inline(always)]
-fn is_ordinary(k: &View, core: &Core, caller: Ref<Tcb>) -> bool {
+fn is_ordinary(k: &View, core: &Core, caller: Ref<Tcb>, due: Due) -> bool {
     account::check_budget(k, core) == Charge::Paid
         && !account::domain_is_over(k)
-        && core.release.earliest() > core.now()
+        && (!handover::is_anybody_due(core)
+            || match due {
+                Due::Nobody => false,
+                Due::NobodyAbove => handover::none_of_the_due_is_above(k, core, caller),
+                Due::IsPlannedFor => true,
+            })
         && !core.reprogram()
         && !caller.at(k).has_progress()
 }

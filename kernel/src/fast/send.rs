@@ -2,7 +2,7 @@
 
 use super::delivery::{plain_message, Delivery};
 use super::signal::Signal;
-use super::{handover, Line, Outcome, Request};
+use super::{handover, Due, Line, Outcome, Request};
 use crate::cap::lookup;
 use crate::mem::Ref;
 use crate::object::{Endpoint, Reply, SchedContext, State, Tcb};
@@ -15,6 +15,8 @@ pub enum Send {
 }
 
 impl Line for Send {
+    const DUE: Due = Due::NobodyAbove;
+
     #[inline(always)]
     fn plan(k: &View, sender: Ref<Tcb>, request: Request) -> Option<Send> {
         let cap = lookup::direct(k, sender, request.cptr)?;

@@ -60,7 +60,7 @@ impl Told {
         Some(Told {
             fault,
             badge: handler.badge,
-            meeting: Meeting::plan(k, handler.object, lent)?,
+            meeting: Meeting::plan(k, thread, handler.object, lent)?,
         })
     }
 

@@ -1,7 +1,7 @@
 //! Recv and Wait: the current thread waits, and the next one runs.
 
 use super::handover::Successor;
-use super::{Line, Outcome, Request};
+use super::{handover, Due, Line, Outcome, Request};
 use crate::cap::lookup;
 use crate::ipc::endpoint;
 use crate::mem::Ref;
@@ -25,6 +25,8 @@ pub struct Recv {
 }
 
 impl Line for Recv {
+    const DUE: Due = Due::IsPlannedFor;
+
     #[inline(always)]
     fn plan(k: &View, receiver: Ref<Tcb>, request: Request) -> Option<Recv> {
         let cap = lookup::direct(k, receiver, request.cptr)?.endpoint()?;
@@ -67,6 +69,8 @@ pub struct Wait {
 }
 
 impl Line for Wait {
+    const DUE: Due = Due::IsPlannedFor;
+
     #[inline(always)]
     fn plan(k: &View, waiter: Ref<Tcb>, request: Request) -> Option<Wait> {
         let cap = lookup::direct(k, waiter, request.cptr)?.notification()?;
@@ -77,6 +81,9 @@ impl Line for Wait {
             return None;
         }
         let next = if object.queue().is_marked() {
+            if handover::is_anybody_due(k.core()) {
+                return None;
+            }
             None
         } else if object.queue().is_clear() {
             Some(Successor::plan(k)?)
