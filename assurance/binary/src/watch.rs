@@ -25,8 +25,9 @@ use crate::limits::Bound;
 /// The function that checks for interrupts.
 pub const POINT: &str = "time::account::preemption_point";
 
-/// The mark of what closed systems do not do.
-const INVOCATION: &str = "invocation";
+/// What closed systems do not do (`assurance/wcet/closed.toml`): marks, and functions.
+const NOT_CLOSED: [&str; 2] = ["invocation", "capabilities"];
+const NOT_CLOSED_FUNCTIONS: [&str; 2] = ["ipc::caps::transfer", "ipc::caps::transfer_late"];
 
 /// Where the kernel is entered: a function that begins with it, and how many bytes apart its entries stand, if it has more
 /// than one.
@@ -120,9 +121,8 @@ pub fn list(image: &Image, bounds: &[Bound]) -> Result<String> {
 /// What is added to the list so that cycles of processors are counted, too, each with its name.
 ///
 /// # Errors
-/// The kernel does not say where it invokes objects.
+/// The kernel does not say where it does what closed systems do not.
 pub fn processors(image: &Image, models: &[(String, Model)]) -> Result<String> {
-    let invocation = MARKS.iter().find(|mark| mark.0 == INVOCATION);
     let mut text = String::new();
     for (name, model) in models {
         ensure!(
@@ -132,17 +132,28 @@ pub fn processors(image: &Image, models: &[(String, Model)]) -> Result<String> {
         // Writing to a string does not fail.
         let _ = writeln!(text, "model {name} {}", model.line());
     }
-    let records = image.records.iter();
-    let marks: Vec<&Record> = records
-        .filter(|record| {
-            record.kind == Kind::Mark && invocation.is_some_and(|it| it.1 == record.value)
-        })
-        .collect();
-    ensure!(!marks.is_empty(), "the kernel marks no invocation");
-    for record in marks {
-        let _ = writeln!(text, "invocation {:x}", record.address);
+    for name in NOT_CLOSED {
+        let addresses = marked(image, name);
+        ensure!(!addresses.is_empty(), "the kernel has no mark `{name}`");
+        for address in addresses {
+            let _ = writeln!(text, "invocation {address:x}");
+        }
+    }
+    for name in NOT_CLOSED_FUNCTIONS {
+        let function = image
+            .function_named(name)
+            .with_context(|| format!("the kernel has no `{name}`"))?;
+        let _ = writeln!(text, "invocation {:x}", image.functions[function].start);
     }
     Ok(text)
+}
+
+/// The addresses that have the mark of this name.
+fn marked(image: &Image, name: &str) -> Vec<u64> {
+    let number = MARKS.iter().find(|mark| mark.0 == name).map(|mark| mark.1);
+    let is_it = |record: &&Record| record.kind == Kind::Mark && Some(record.value) == number;
+    let records = image.records.iter().filter(is_it);
+    records.map(|record| record.address).collect()
 }
 
 /// The instructions that a limit counts, each with where the function begins that it leads to.

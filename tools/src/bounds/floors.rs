@@ -34,7 +34,7 @@ const X86_64: &[Floor] = &[
     floor("endpoint-delete-senders", 1_000, 795),
     floor("endpoint-delete-receivers", 10, 799),
     floor("endpoint-delete-receivers", 1_000, 798),
-    floor("retype-tcb", 256, 1_575),
+    floor("retype-tcb", 256, 1_571),
 ];
 
 /// 95 % of what was measured when the arrangements were first made there.
@@ -46,6 +46,6 @@ const AARCH64: &[Floor] = &[
     floor("endpoint-delete-receivers", 10, 667),
     floor("endpoint-delete-receivers", 1_000, 665),
     floor("nb-send-recv-fragmented-budgets", 8, 5_003),
-    floor("nb-send-recv-fragmented-budgets", 64, 13_130),
+    floor("nb-send-recv-fragmented-budgets", 64, 12_124),
     floor("retype-tcb", 256, 1_880),
 ];
