@@ -253,7 +253,7 @@ mod tests {
     fn limits_hold_for_the_slowest_sample() {
         let rows = parse(
             Arch::X86_64,
-            "bench yield-alone 1 2 300\nbench yield-alone 1 2 301\n",
+            "bench yield-alone 1 2 185\nbench yield-alone 1 2 186\n",
         )
         .unwrap();
         assert_eq!(

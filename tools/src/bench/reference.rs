@@ -195,8 +195,8 @@ mod tests {
 
     #[test]
     fn limits_of_aarch64_are_shares_of_the_references() {
-        assert_eq!(limit(Arch::Aarch64, "yield-alone"), Some(306));
-        assert_eq!(limit(Arch::Aarch64, "signal-no-waiter"), Some(260));
+        assert_eq!(limit(Arch::Aarch64, "yield-alone"), Some(183));
+        assert_eq!(limit(Arch::Aarch64, "signal-no-waiter"), Some(140));
         assert_eq!(limit(Arch::Aarch64, "retype-frame"), Some(1070));
         assert_eq!(limit(Arch::Aarch64, "read-registers"), None);
         for (name, _) in SHARES {
