@@ -28,7 +28,7 @@ const CONCLUSION: &str = "
 ## What the emulator does not have
 
 QEMU 7.2 emulates no x2APIC mode, no TSC-deadline mode and no invariant time-stamp counter without the host's, and, without
-x2APIC mode, 255 processors at most. Of memory above 510 GiB nothing is used. No machine of the table is a real one: for
+x2APIC mode, 255 processors at most. Memory above 510 GiB is handed out as device memory only. No machine of the table is a real one: for
 those there is [a checklist](../how-to/new-machine.md).
 ";
 
