@@ -161,7 +161,7 @@ fn queues(k: &Kernel, core: &kernel_core::Core) -> (ReadyQueues, Releases) {
             } else {
                 release.push((key.time(), priority, thread_id(thread)));
             }
-            next = queue.first_after(k, key);
+            next = thread.at(k).links().next();
         }
         if !list.is_empty() {
             ready.insert(priority, list);
