@@ -6,7 +6,7 @@ use crate::arch::abi::{space, Exception};
 use crate::arch::Platform;
 pub use crate::arch::Trap;
 use crate::debug::{self, check};
-use crate::fast::{self, Line, Outcome, Request};
+use crate::fast::{self, Line, Outcome, Request, Switch};
 use crate::invoke::irq;
 use crate::ipc::{fault, timeout};
 use crate::mem::Ref;
@@ -116,7 +116,7 @@ pub fn system_call(k: &mut Kernel, turn: &Turn) -> Next {
 fn finish(k: &mut Kernel, turn: &Turn, thread: Ref<Tcb>, outcome: Outcome) -> Next {
     match outcome {
         Outcome::Stays => stay(k, thread),
-        Outcome::Goes(next) => go_to(k, next),
+        Outcome::Switches(switch) => go_to(k, switch),
         Outcome::Detours => in_general(k, turn),
     }
 }
@@ -136,10 +136,10 @@ pub fn straight<L: Line>(
     Some((caller, outcome))
 }
 
-fn go_to(k: &Kernel, next: fast::Next) -> Next {
-    match next {
-        fast::Next::OnLent(next) => hand_over(k, next),
-        fast::Next::OnOwn(next, own) => hand_over_to(k, next, own),
+fn go_to(k: &Kernel, switch: Switch) -> Next {
+    match switch {
+        Switch::OnLent(next) => hand_over(k, next),
+        Switch::OnOwn(next, own) => hand_over_to(k, next, own),
     }
 }
 
@@ -270,7 +270,11 @@ fn conclude(k: &mut Kernel, turn: &Turn, before: Option<Ref<Tcb>>, exit: Exit) -
 /// Whether an event that found `thread` running has changed nothing about who runs, and on what.
 #[inline(always)]
 fn goes_on(k: &Kernel, turn: &Turn, thread: Ref<Tcb>) -> bool {
-    turn.keeps_current() && !schedule::is_due(k) && thread.at(k).state() == State::Running
+    let core = k.core();
+    turn.keeps_current()
+        && !core.is_anybody_due()
+        && !core.reprogram()
+        && thread.at(k).state() == State::Running
 }
 
 /// Ends an event that found `before` running, where the scheduler decides who runs. Once, for all.

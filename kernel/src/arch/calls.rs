@@ -9,7 +9,7 @@ use super::entry::leave;
 use super::turn::{entered, KernelGuard};
 use crate::cores::CoreId;
 use crate::event;
-use crate::fast::{self, Line, Next, Outcome, Request};
+use crate::fast::{self, Line, Outcome, Request, Switch};
 use crate::mem::Ref;
 use crate::object::{SchedContext, Tcb};
 use crate::time::account;
@@ -21,7 +21,11 @@ pub extern "C" fn on_call(cptr: u64, info: u64, _number: u64, core: CoreId) -> !
 
 /// A ReplyRecv; as for [`on_call`].
 pub extern "C" fn on_reply_recv(cptr: u64, info: u64, _number: u64, core: CoreId) -> ! {
-    straight::<fast::ReplyRecv>(enter(core), Request { cptr, info })
+    let (guard, request) = (enter(core), Request { cptr, info });
+    match event::straight::<fast::ReplyRecv>(guard.k, guard.k.core(), guard.turn, request) {
+        Some((_, Outcome::Detours)) => answer_fault(guard.inside, request),
+        taken => conclude(guard, taken),
+    }
 }
 
 /// A ReplyRecv that answers a fault.
@@ -64,8 +68,14 @@ fn enter(core: CoreId) -> KernelGuard {
 /// A system call for which there is a line.
 #[inline(always)]
 fn straight<L: Line>(guard: KernelGuard, request: Request) -> ! {
-    match event::straight::<L>(guard.k, guard.k.core(), guard.turn, request) {
-        Some((_, Outcome::Detours)) => answer_fault(guard.inside, request),
+    let taken = event::straight::<L>(guard.k, guard.k.core(), guard.turn, request);
+    conclude(guard, taken)
+}
+
+/// Ends a system call that a line has `taken`, if one has.
+#[inline(always)]
+fn conclude(guard: KernelGuard, taken: Option<(Ref<Tcb>, Outcome)>) -> ! {
+    match taken {
         Some((caller, outcome)) => finish(guard, caller, outcome),
         None => in_general(guard.inside),
     }
@@ -79,20 +89,20 @@ pub fn finish(guard: KernelGuard, thread: Ref<Tcb>, outcome: Outcome) -> ! {
             let next = event::stay(guard.k, thread);
             leave(guard, next)
         }
-        Outcome::Goes(next) => go_to(guard, next),
+        Outcome::Switches(switch) => go_to(guard, switch),
         Outcome::Detours => in_general(guard.inside),
     }
 }
 
 /// Ends an event after which another thread runs.
 #[inline(always)]
-fn go_to(guard: KernelGuard, next: Next) -> ! {
-    match next {
-        Next::OnLent(next) => {
+fn go_to(guard: KernelGuard, switch: Switch) -> ! {
+    match switch {
+        Switch::OnLent(next) => {
             let next = event::hand_over(guard.k, next);
             leave(guard, next)
         }
-        Next::OnOwn(next, own) => hand_over_to(guard.inside, next, own),
+        Switch::OnOwn(next, own) => hand_over_to(guard.inside, next, own),
     }
 }
 

@@ -3,9 +3,9 @@
 use super::delivery::{plain_message, Delivery};
 use super::handover::{self, lend, Payer};
 use super::meeting::Meeting;
-use super::{wait, Due, Line, Next, Outcome, Request};
+use super::{wait, Due, Line, Outcome, Request, Switch};
 use crate::cap::lookup;
-use crate::ipc::{endpoint, fault};
+use crate::ipc::{endpoint, fault, reply};
 use crate::mem::Ref;
 use crate::object::{Above, Endpoint, Fault, Reply, SchedContext, State, Tcb};
 use crate::{Kernel, View};
@@ -42,7 +42,7 @@ impl Line for Call {
     #[inline(always)]
     fn carry_out(self, k: &Kernel, caller: Ref<Tcb>) -> Outcome {
         self.message.carry_out(k);
-        Outcome::Goes(self.meeting.carry_out(k, caller))
+        Outcome::Switches(self.meeting.carry_out(k, caller))
     }
 }
 
@@ -70,7 +70,7 @@ impl Line for ReplyRecv {
             return Outcome::Detours;
         };
         answer.message.carry_out(k);
-        Outcome::Goes(answer.conclude(k, server))
+        Outcome::Switches(answer.conclude(k, server))
     }
 }
 
@@ -98,7 +98,7 @@ impl Line for AnswerFault {
         let _ = fault::apply_reply(k, server, thread);
         thread.at(k).set_fault(k, None);
         thread.at(k).context().restart(k);
-        Outcome::Goes(self.0.conclude(k, server))
+        Outcome::Switches(self.0.conclude(k, server))
     }
 }
 
@@ -151,9 +151,9 @@ impl Answer {
 
     /// The caller, which has its answer, runs, and the server waits.
     #[inline(always)]
-    fn conclude(self, k: &Kernel, server: Ref<Tcb>) -> Next {
+    fn conclude(self, k: &Kernel, server: Ref<Tcb>) -> Switch {
         let caller = self.message.to;
-        let (reply, object) = (self.reply, self.reply.at(k));
+        let reply = self.reply;
         match self.payer {
             Payer::Lent(_handle) => {
                 trace!(k, give_back(_handle, caller));
@@ -164,7 +164,7 @@ impl Answer {
         }
         caller.at(k).set_state(k, State::Running);
         trace!(k, wake(caller));
-        object.set_thread(k, Some(server));
+        reply.at(k).set_thread(k, Some(server));
         server.at(k).set_state(
             k,
             State::BlockedOnReceive {
@@ -177,17 +177,11 @@ impl Answer {
         queue.insert_only(k, server, endpoint::rank(k, server));
         match self.payer {
             Payer::Lent(handle) => {
-                let below = object.below();
-                handle.at(k).set_reply(k, below);
-                if let Some(below) = below {
-                    below.at(k).set_above(k, Above::Context(handle));
-                }
-                object.set_below(k, None);
-                object.set_above(k, Above::Nothing);
+                reply::take_off(k, handle, reply);
                 lend(k, handle, server, caller);
-                Next::OnLent(caller)
+                Switch::OnLent(caller)
             }
-            Payer::Own(own) => Next::OnOwn(caller, own),
+            Payer::Own(own) => Switch::OnOwn(caller, own),
         }
     }
 }

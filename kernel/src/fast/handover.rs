@@ -1,6 +1,6 @@
 //! The processor goes from the current thread to another, or stays.
 
-use super::{Next, Outcome};
+use super::{Outcome, Switch};
 use crate::mem::Ref;
 use crate::object::{Core, SchedContext, State, Tcb};
 use crate::{Kernel, View};
@@ -32,13 +32,7 @@ pub fn is_next(k: &View, woken: Ref<Tcb>) -> bool {
 #[inline(always)]
 pub fn is_next_while_due(k: &View, current: Ref<Tcb>, woken: Ref<Tcb>) -> bool {
     let core = k.core();
-    is_next(k, woken) && (!is_anybody_due(core) || !is_below(k, woken, current))
-}
-
-/// Whether the time has come for anybody on `core`, which executes the kernel.
-#[inline(always)]
-pub fn is_anybody_due(core: &Core) -> bool {
-    core.release.earliest() <= core.now()
+    is_next(k, woken) && (!core.is_anybody_due() || !is_below(k, woken, current))
 }
 
 /// Whether `thread` has a lower priority than `other`.
@@ -86,7 +80,7 @@ pub fn wake(k: &Kernel, current: Ref<Tcb>, woken: Ref<Tcb>, own: Ref<SchedContex
     let (running, priority) = (current.at(k).priority(), woken.at(k).priority());
     if priority > running {
         ready.enqueue(k, current);
-        return Outcome::Goes(Next::OnOwn(woken, own));
+        return Outcome::Switches(Switch::OnOwn(woken, own));
     }
     if priority == running {
         ready.append(k, woken);
@@ -112,7 +106,7 @@ impl Successor {
         let ready = &core.ready;
         let priority = ready.highest()?;
         // Of equals, those whose time has come may be first.
-        if is_anybody_due(core) && is_due_from(core, priority) {
+        if core.is_anybody_due() && is_due_from(core, priority) {
             return None;
         }
         let thread = ready.first_of(priority)?;
@@ -126,8 +120,8 @@ impl Successor {
 
     /// Takes him out of his queue. The current thread has blocked.
     #[inline(always)]
-    pub fn carry_out(self, k: &Kernel) -> Next {
+    pub fn carry_out(self, k: &Kernel) -> Switch {
         k.core().ready.take_head(k, self.priority, self.thread);
-        Next::OnOwn(self.thread, self.payer)
+        Switch::OnOwn(self.thread, self.payer)
     }
 }

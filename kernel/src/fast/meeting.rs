@@ -1,9 +1,10 @@
 //! A thread calls one that waits for a call, or has its fault or timeout told to it.
 
 use super::handover::{self, lend, Payer};
-use super::Next;
+use super::Switch;
+use crate::ipc::reply;
 use crate::mem::Ref;
-use crate::object::{Above, Endpoint, Reply, SchedContext, State, Tcb};
+use crate::object::{Endpoint, Reply, SchedContext, State, Tcb};
 use crate::{Kernel, View};
 
 /// A thread that waits for a call, with a reply object, the only one that waits at its endpoint. It is the next to run.
@@ -42,31 +43,25 @@ impl Meeting {
 
     /// The callee, which has been told, runs, and `caller` waits for its answer.
     #[inline(always)]
-    pub fn carry_out(self, k: &Kernel, caller: Ref<Tcb>) -> Next {
+    pub fn carry_out(self, k: &Kernel, caller: Ref<Tcb>) -> Switch {
         let callee = self.callee;
-        let (reply, object) = (self.reply, self.reply.at(k));
+        let reply = self.reply;
         self.endpoint.at(k).queue().remove_only(k);
-        object.set_thread(k, Some(caller));
+        reply.at(k).set_thread(k, Some(caller));
         caller.at(k).set_state(k, State::BlockedOnReply { reply });
         trace!(k, block(caller));
         callee.at(k).set_state(k, State::Running);
         match self.payer {
             Payer::Lent(handle) => {
-                let below = handle.at(k).reply();
-                object.set_below(k, below);
-                object.set_above(k, Above::Context(handle));
-                if let Some(below) = below {
-                    below.at(k).set_above(k, Above::Reply(reply));
-                }
-                handle.at(k).set_reply(k, Some(reply));
+                reply::put_on_top(k, handle, reply);
                 trace!(k, lend(handle, callee));
                 lend(k, handle, caller, callee);
                 trace!(k, wake(callee));
-                Next::OnLent(callee)
+                Switch::OnLent(callee)
             }
             Payer::Own(own) => {
                 trace!(k, wake(callee));
-                Next::OnOwn(callee, own)
+                Switch::OnOwn(callee, own)
             }
         }
     }

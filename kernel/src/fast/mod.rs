@@ -55,10 +55,10 @@ pub enum Due {
     IsPlannedFor,
 }
 
-/// Another thread, in no queue, that runs when a line is done.
+/// To another thread, in no queue, that runs when a line is done.
 #[must_use]
 #[derive(Clone, Copy)]
-pub enum Next {
+pub enum Switch {
     /// On the context that paid before.
     OnLent(Ref<Tcb>),
     /// On this one, which is another.
@@ -71,7 +71,7 @@ pub enum Next {
 pub enum Outcome {
     /// The caller goes on.
     Stays,
-    Goes(Next),
+    Switches(Switch),
     /// Nothing was done: a line of its own is for the answer to a fault.
     Detours,
 }
@@ -136,7 +136,7 @@ pub fn take_trap(
 fn is_over(k: &View, core: &Core) -> bool {
     account::check_budget(k, core) == Charge::Exhausted
         && !account::domain_is_over(k)
-        && !handover::is_anybody_due(core)
+        && !core.is_anybody_due()
 }
 
 /// Whether the budget of the current context lasts, as its domain's turn does, the time has come for nobody but whom
@@ -145,7 +145,7 @@ fn is_over(k: &View, core: &Core) -> bool {
 fn is_ordinary(k: &View, core: &Core, caller: Ref<Tcb>, due: Due) -> bool {
     account::check_budget(k, core) == Charge::Paid
         && !account::domain_is_over(k)
-        && (!handover::is_anybody_due(core)
+        && (!core.is_anybody_due()
             || match due {
                 Due::Nobody => false,
                 Due::NobodyAbove => handover::none_of_the_due_is_above(k, core, caller),

@@ -69,7 +69,7 @@ impl Told {
     fn carry_out(self, k: &Kernel, thread: Ref<Tcb>) -> Outcome {
         thread.at(k).set_fault(k, Some(self.fault));
         fault::write_message(k, thread, self.meeting.callee, self.badge);
-        Outcome::Goes(self.meeting.carry_out(k, thread))
+        Outcome::Switches(self.meeting.carry_out(k, thread))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Recv and Wait: the current thread waits, and the next one runs.
 
 use super::handover::Successor;
-use super::{handover, Due, Line, Outcome, Request};
+use super::{Due, Line, Outcome, Request};
 use crate::cap::lookup;
 use crate::ipc::endpoint;
 use crate::mem::Ref;
@@ -57,7 +57,7 @@ impl Line for Recv {
         trace!(k, block(receiver));
         let queue = endpoint.at(k).queue();
         queue.insert_only(k, receiver, endpoint::rank(k, receiver));
-        Outcome::Goes(self.next.carry_out(k))
+        Outcome::Switches(self.next.carry_out(k))
     }
 }
 
@@ -81,7 +81,7 @@ impl Line for Wait {
             return None;
         }
         let next = if object.queue().is_marked() {
-            if handover::is_anybody_due(k.core()) {
+            if k.core().is_anybody_due() {
                 return None;
             }
             None
@@ -110,6 +110,6 @@ impl Line for Wait {
         object
             .queue()
             .insert_only(k, waiter, endpoint::rank(k, waiter));
-        Outcome::Goes(next.carry_out(k))
+        Outcome::Switches(next.carry_out(k))
     }
 }

@@ -25,16 +25,34 @@ pub fn push(
     turn.stop(k, caller);
     let lent = caller.at(k).sched_context().filter(|_| can_donate);
     if let (Some(handle), None) = (lent, callee.at(k).sched_context()) {
-        let below = handle.at(k).reply();
-        object.set_below(k, below);
-        object.set_above(k, Above::Context(handle));
-        if let Some(below) = below {
-            below.at(k).set_above(k, Above::Reply(reply));
-        }
-        handle.at(k).set_reply(k, Some(reply));
+        put_on_top(k, handle, reply);
         trace!(k, lend(handle, callee));
         context::lend(k, turn, handle, caller, callee);
     }
+}
+
+/// Makes `reply`, which is in no stack, the topmost of that of `handle`.
+#[inline(always)]
+pub fn put_on_top(k: &Kernel, handle: Ref<SchedContext>, reply: Ref<Reply>) {
+    let below = handle.at(k).reply();
+    reply.at(k).set_below(k, below);
+    reply.at(k).set_above(k, Above::Context(handle));
+    if let Some(below) = below {
+        below.at(k).set_above(k, Above::Reply(reply));
+    }
+    handle.at(k).set_reply(k, Some(reply));
+}
+
+/// Takes `reply`, the topmost of the stack of `handle`, off it.
+#[inline(always)]
+pub fn take_off(k: &Kernel, handle: Ref<SchedContext>, reply: Ref<Reply>) {
+    let below = reply.at(k).below();
+    handle.at(k).set_reply(k, below);
+    if let Some(below) = below {
+        below.at(k).set_above(k, Above::Context(handle));
+    }
+    reply.at(k).set_below(k, None);
+    reply.at(k).set_above(k, Above::Nothing);
 }
 
 /// Takes `reply` out of its stack, which is cut in two if it is in the middle. Returns the context

@@ -109,6 +109,12 @@ impl Core {
         }
     }
 
+    /// Whether the time has come for anybody who waits for a refill.
+    #[inline(always)]
+    pub fn is_anybody_due(&self) -> bool {
+        self.release.earliest() <= self.now()
+    }
+
     /// Ticks that the current context has not paid for.
     pub fn consumed(&self) -> u64 {
         self.now.get() - self.paid.get()

@@ -135,7 +135,7 @@ fn set_priority_of_other(k: &Kernel, turn: &Turn, thread: Ref<Tcb>, priority: u8
 #[inline(always)]
 pub fn is_alone(k: &View, thread: Ref<Tcb>) -> bool {
     let core = k.core();
-    !core.ready.has_from(thread.at(k).priority()) && core.release.earliest() > core.now()
+    !core.ready.has_from(thread.at(k).priority()) && !core.is_anybody_due()
 }
 
 /// The highest priority of a thread that counts as released but has not been moved, if it is
@@ -144,13 +144,6 @@ pub fn is_alone(k: &View, thread: Ref<Tcb>) -> bool {
 fn released_above(k: &Kernel, floor: Option<u8>) -> Option<u8> {
     let core = k.core();
     core.release.highest_due_above(core.now(), floor)
-}
-
-/// Whether the time has come for anybody, or the timer is to be programmed anew.
-#[inline(always)]
-pub fn is_due(k: &Kernel) -> bool {
-    let core = k.core();
-    core.release.earliest() <= core.now() || core.reprogram()
 }
 
 /// Ends a turn: decides who runs next, makes the context that pays the current one, and programs the
@@ -232,7 +225,7 @@ pub fn settle_again(k: &Kernel, handle: Ref<SchedContext>) {
 #[inline(always)]
 fn release_due(k: &Kernel, turn: &Turn) {
     let core = k.core();
-    if core.release.earliest() > core.now() {
+    if !core.is_anybody_due() {
         return;
     }
     let running = core.thread().map(|thread| thread.at(k).priority());
@@ -360,7 +353,7 @@ fn choose(k: &Kernel) -> Option<Ref<Tcb>> {
 #[inline(always)]
 fn choose_released(k: &Kernel) -> Option<Ref<Tcb>> {
     let core = k.core();
-    if core.release.earliest() > core.now() {
+    if !core.is_anybody_due() {
         None
     } else {
         take_released(k)
