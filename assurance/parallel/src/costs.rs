@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A way through the kernel.
+/// What a way through the kernel is about.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Path {
@@ -35,9 +35,35 @@ pub enum Path {
     Look,
 }
 
+/// A way through the kernel, as it was gone.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Serialize, Deserialize)]
+pub struct Way {
+    pub path: Path,
+    /// By a [straight line](sandglass_kernel::fast).
+    pub is_straight: bool,
+}
+
+/// Ticks that what has a [straight line](sandglass_kernel::fast) takes when it takes that.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Straight {
+    pub call: u64,
+    pub reply_recv: u64,
+    pub send: u64,
+    pub signal: u64,
+    pub signal_only: u64,
+    pub recv: u64,
+    pub wait: u64,
+    pub yield_: u64,
+    pub timer: u64,
+    /// As of [`Costs::look`]: a device's interrupt.
+    pub look: u64,
+}
+
 /// Ticks that everything takes which is not user code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Costs {
+    pub straight: Straight,
+    /// These and the following: in general.
     pub call: u64,
     pub reply_recv: u64,
     pub send: u64,
@@ -71,30 +97,41 @@ pub struct Costs {
 }
 
 impl Default for Costs {
-    /// Instructions of the single-core release kernel, by `./sandglass bench`. For sends, signals and waits they are those of
-    /// the general path, which sporadic contexts take: the threads of simulations have such. `lock` is by how much
-    /// more the kernel executes for a call and its answer in `./sandglass experiment multicore`, 1,132
+    /// Instructions of the single-core release kernel, by `./sandglass bench`; in general, of one that takes no line. `lock`
+    /// is by how much more the kernel executes for a call and its answer in `./sandglass experiment multicore`, 1,132
     /// instead of 960, half of it for each. No figure is about one way between cores alone: `look`
     /// is a device interrupt's, `stretch` the most that `./sandglass bounds` has found between two preemption
     /// points, rounded up, and the last three are assumptions.
     fn default() -> Self {
         Costs {
-            call: 197,
-            reply_recv: 250,
-            send: 424,
-            signal: 387,
-            signal_only: 196,
-            recv: 392,
-            wait: 354,
+            straight: Straight {
+                call: 202,
+                reply_recv: 250,
+                send: 280,
+                signal: 270,
+                signal_only: 135,
+                recv: 305,
+                wait: 285,
+                yield_: 169,
+                timer: 424,
+                look: 374,
+            },
+            call: 427,
+            reply_recv: 574,
+            send: 468,
+            signal: 412,
+            signal_only: 211,
+            recv: 456,
+            wait: 391,
             entry: 120,
-            yield_: 169,
-            invocation: 442,
-            bind: 491,
-            unbind: 420,
-            set_priority: 308,
-            read_registers: 706,
-            timer: 561,
-            look: 397,
+            yield_: 273,
+            invocation: 446,
+            bind: 495,
+            unbind: 424,
+            set_priority: 312,
+            read_registers: 710,
+            timer: 563,
+            look: 426,
             lock: 86,
             interrupt: 500,
             remote_call: 700,
@@ -105,9 +142,32 @@ impl Default for Costs {
 }
 
 impl Costs {
-    /// Ticks from entry to exit, with the lock, without remote calls.
-    pub fn of(&self, path: Path) -> u64 {
-        let work = match path {
+    /// Ticks from entry to exit, with the lock, without remote calls: of a straight line, or in general.
+    pub fn of(&self, way: Way) -> u64 {
+        let straight = self.of_line(way.path).filter(|_| way.is_straight);
+        straight.unwrap_or_else(|| self.in_general(way.path)) + self.lock
+    }
+
+    /// Those of the line for it, if there is one.
+    fn of_line(&self, path: Path) -> Option<u64> {
+        let line = &self.straight;
+        Some(match path {
+            Path::Call => line.call,
+            Path::ReplyRecv => line.reply_recv,
+            Path::Send => line.send,
+            Path::Signal => line.signal,
+            Path::SignalOnly => line.signal_only,
+            Path::Recv => line.recv,
+            Path::Wait => line.wait,
+            Path::Yield => line.yield_,
+            Path::Timer => line.timer,
+            Path::Look => line.look,
+            _ => return None,
+        })
+    }
+
+    fn in_general(&self, path: Path) -> u64 {
+        match path {
             Path::Call => self.call,
             Path::ReplyRecv => self.reply_recv,
             Path::Send => self.send,
@@ -124,7 +184,6 @@ impl Costs {
             Path::ReadRegisters => self.read_registers,
             Path::Timer => self.timer,
             Path::Look => self.look,
-        };
-        work + self.lock
+        }
     }
 }

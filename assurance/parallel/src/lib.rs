@@ -27,7 +27,7 @@ mod simulation;
 pub mod study;
 mod system;
 
-pub use costs::{Costs, Path};
+pub use costs::{Costs, Path, Way};
 pub use program::{Thread, Told};
 pub use record::{Doing, Interval, Job, Record, Spent, Task};
 pub use script::{Entry, Message, Script, Step};

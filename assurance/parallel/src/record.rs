@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::costs::Path;
+use crate::costs::Way;
 
 /// The number of a task, in the order in which they were made.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Serialize, Deserialize)]
@@ -19,7 +19,7 @@ pub enum Doing {
     },
     /// Waits for the lock.
     Waiting,
-    Kernel(Path),
+    Kernel(Way),
     /// Serves a remote call, on the way through user code.
     Serving,
     Idle,

@@ -12,13 +12,14 @@ use std::boxed::Box;
 use std::collections::BTreeMap;
 
 use sandglass_kernel::event::{self, Event, Next, Trap};
+use sandglass_kernel::fast::inspect;
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::sched_context::SchedContext;
 use sandglass_kernel::object::tcb::Tcb;
 use sandglass_kernel::time::account;
 use sandglass_kernel::Kernel;
 
-use crate::costs::{Costs, Path};
+use crate::costs::{Costs, Path, Way};
 use crate::execution::{Execution, Reached};
 use crate::record::{Doing, Job, Record, Task};
 use crate::system::{core_id, Member};
@@ -342,10 +343,13 @@ impl Simulation {
         if start > arrival {
             account::waited(&self.k, arrival);
         }
+        account::update_time(&self.k, self.k.core());
+        let is_straight = inspect::line(&self.k, event).is_some();
+        let way = Way { path, is_straight };
         let next = event::handle(&mut self.k, event);
         let called = self.k.machine.clock_of(id);
-        let end = called + self.costs.of(path);
-        self.record.passed(core, end, Doing::Kernel(path));
+        let end = called + self.costs.of(way);
+        self.record.passed(core, end, Doing::Kernel(way));
         self.lock_free = end;
         let _ = self.know_remote_calls(core);
         for other in (0..self.cores.len()).filter(|&other| other != core) {

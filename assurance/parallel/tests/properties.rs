@@ -130,7 +130,7 @@ fn the_oracle_finds_nothing(built: &Built, record: &Record) -> Result<(), TestCa
             };
             // What is longer than its path waited for other cores, and then read the clock again.
             let start = match interval.doing {
-                Doing::Kernel(path) => interval.end - costs.of(path).min(interval.ticks()),
+                Doing::Kernel(way) => interval.end - costs.of(way).min(interval.ticks()),
                 _ => interval.start,
             };
             if let Some(payer) = next {

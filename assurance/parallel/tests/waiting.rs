@@ -5,7 +5,7 @@
 use proptest::prelude::*;
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::sched_context::SchedContext;
-use sandglass_parallel::{copy, delete, revoke, use_up, Costs, Doing, Path};
+use sandglass_parallel::{copy, delete, revoke, use_up, Costs, Doing, Path, Way};
 use sandglass_parallel::{Interval, Made, Record, Script, Simulation, Step, System, Time, US};
 
 /// The task: a job in every period, of so many ticks, with a system call in the middle.
@@ -92,8 +92,12 @@ fn longest_turn() -> u64 {
         Path::Timer,
         Path::Look,
     ];
+    let in_general = |path| Way {
+        path,
+        is_straight: false,
+    };
     let out = paths
-        .map(|path| costs.of(path))
+        .map(|path| costs.of(in_general(path)))
         .into_iter()
         .max()
         .unwrap_or(0);
