@@ -11,47 +11,53 @@ use object::{Object, ObjectSection, ObjectSymbol, SectionKind};
 use sandglass_binary::code::{Flow, Instruction, InstructionSet};
 use sandglass_binary::image::Image;
 
-/// Functions that may hold a trap instruction (`ud2`, `int3`, `brk`, `udf`), by the end of their path.
-/// They end with a jump into the exit code, behind which the compiler puts a trap; nothing else
-/// in them may be one.
-fn may_trap(set: InstructionSet) -> &'static [&'static str] {
-    match set {
+/// Functions for system calls that the entry code calls with an empty stack, by the end of their path.
+const CALLS: &[&str] = &[
+    "arch::calls::on_call",
+    "arch::calls::on_recv",
+    "arch::calls::on_reply_recv",
+    "arch::calls::on_send",
+    "arch::calls::on_system_call",
+    "arch::calls::on_wait",
+    "arch::calls::on_yield",
+];
+
+/// All functions that the entry code of the first core calls so.
+pub fn entered(set: InstructionSet) -> impl Iterator<Item = &'static str> {
+    let others: &[&str] = match set {
         InstructionSet::X86_64 => &[
-            "arch::calls::answer_fault",
-            "arch::calls::hand_over_to",
-            "arch::calls::in_general",
-            "arch::calls::on_call",
-            "arch::calls::on_recv",
-            "arch::calls::on_reply_recv",
-            "arch::calls::on_send",
-            "arch::calls::on_system_call",
-            "arch::calls::on_wait",
-            "arch::calls::on_yield",
-            "arch::x86_64::entry::handlers::act",
-            "arch::x86_64::entry::handlers::leave",
-            "arch::x86_64::entry::handlers::on_doubtful_vector",
             "arch::x86_64::entry::handlers::on_kernel_vector",
             "arch::x86_64::entry::handlers::on_vector",
             "arch::x86_64::entry::start::start",
         ],
         InstructionSet::Aarch64 => &[
-            "arch::calls::answer_fault",
-            "arch::calls::hand_over_to",
-            "arch::calls::in_general",
-            "arch::calls::on_call",
-            "arch::calls::on_recv",
-            "arch::calls::on_reply_recv",
-            "arch::calls::on_send",
-            "arch::calls::on_system_call",
-            "arch::calls::on_wait",
-            "arch::calls::on_yield",
-            "arch::aarch64::entry::cores::begin",
             "arch::aarch64::entry::handlers::on_kernel_exception",
             "arch::aarch64::entry::handlers::on_trap",
             "arch::aarch64::entry::handlers::on_unexpected",
             "arch::aarch64::entry::start::start",
         ],
-    }
+    };
+    CALLS.iter().chain(others).copied()
+}
+
+/// Functions that may hold a trap instruction (`ud2`, `int3`, `brk`, `udf`), by the end of their path.
+/// They end with a jump into the exit code, behind which the compiler puts a trap; nothing else
+/// in them may be one.
+fn may_trap(set: InstructionSet) -> impl Iterator<Item = &'static str> {
+    const WAYS_OUT: &[&str] = &[
+        "arch::calls::answer_fault",
+        "arch::calls::hand_over_to",
+        "arch::calls::in_general",
+    ];
+    let others: &[&str] = match set {
+        InstructionSet::X86_64 => &[
+            "arch::x86_64::entry::handlers::act",
+            "arch::x86_64::entry::handlers::leave",
+            "arch::x86_64::entry::handlers::on_doubtful_vector",
+        ],
+        InstructionSet::Aarch64 => &["arch::aarch64::entry::cores::begin"],
+    };
+    entered(set).chain(WAYS_OUT.iter().chain(others).copied())
 }
 
 /// The disassembled kernel.
@@ -144,7 +150,7 @@ pub fn indirect_branches(binary: &Binary) -> Vec<String> {
 
 /// Trap instructions, but for those behind a jump at the end of a named function.
 pub fn trap_instructions(binary: &Binary) -> Vec<String> {
-    let named = may_trap(binary.image.set);
+    let named: Vec<&str> = may_trap(binary.image.set).collect();
     let mut findings = Vec::new();
     for function in &binary.image.functions {
         let named = named.iter().any(|name| function.name.ends_with(name));

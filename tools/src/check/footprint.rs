@@ -2,7 +2,7 @@
 
 use sandglass_binary::code::{Flow, Instruction, InstructionSet, StackChange};
 
-use super::binary::Binary;
+use super::binary::{entered, Binary};
 use super::call_graph::callees;
 
 const KIB: u64 = 1024;
@@ -22,34 +22,7 @@ const DATA_PER_CORE: u64 = 64 * KIB;
 /// For each further domain, on one core: its queues.
 const DATA_PER_DOMAIN: u64 = 13 * KIB;
 
-/// Functions that the entry code calls with an empty stack, by the end of their path.
-const ROOTS: &[&str] = &[
-    "arch::calls::on_call",
-    "arch::calls::on_recv",
-    "arch::calls::on_reply_recv",
-    "arch::calls::on_send",
-    "arch::calls::on_system_call",
-    "arch::calls::on_wait",
-    "arch::calls::on_yield",
-    "arch::x86_64::entry::handlers::on_kernel_vector",
-    "arch::x86_64::entry::handlers::on_vector",
-    "arch::x86_64::entry::start::start",
-];
-const AARCH64_ROOTS: &[&str] = &[
-    "arch::calls::on_call",
-    "arch::calls::on_recv",
-    "arch::calls::on_reply_recv",
-    "arch::calls::on_send",
-    "arch::calls::on_system_call",
-    "arch::calls::on_wait",
-    "arch::calls::on_yield",
-    "arch::aarch64::entry::handlers::on_kernel_exception",
-    "arch::aarch64::entry::handlers::on_trap",
-    "arch::aarch64::entry::handlers::on_unexpected",
-    "arch::aarch64::entry::start::start",
-];
-
-/// Likewise on a core that another one has started.
+/// The functions that begin with an empty stack on a core that another one has started.
 const ROOTS_OF_FURTHER_CORES: &[&str] = &["arch::x86_64::entry::cores::begin"];
 const AARCH64_ROOTS_OF_FURTHER_CORES: &[&str] = &["arch::aarch64::entry::cores::begin"];
 
@@ -120,7 +93,7 @@ pub fn stack(binary: &Binary) -> Vec<String> {
         let Some(function) = (0..binary.image.functions.len()).find(named) else {
             findings.push(format!(
                 "there is no function `{root}`, below which the stack is measured: correct its \
-                 name in tools/src/check/footprint.rs"
+                 name in tools/src/check/binary.rs"
             ));
             continue;
         };
@@ -137,13 +110,12 @@ pub fn stack(binary: &Binary) -> Vec<String> {
 
 /// The functions of a kernel for so many cores that begin with an empty stack.
 fn roots(set: InstructionSet, cores: u32) -> impl Iterator<Item = &'static str> {
-    let (always, further) = match set {
-        InstructionSet::X86_64 => (ROOTS, ROOTS_OF_FURTHER_CORES),
-        InstructionSet::Aarch64 => (AARCH64_ROOTS, AARCH64_ROOTS_OF_FURTHER_CORES),
+    let further = match set {
+        InstructionSet::X86_64 => ROOTS_OF_FURTHER_CORES,
+        InstructionSet::Aarch64 => AARCH64_ROOTS_OF_FURTHER_CORES,
     };
     let further = (cores > 1).then_some(further);
-    let all = always.iter().chain(further.into_iter().flatten());
-    all.copied()
+    entered(set).chain(further.into_iter().flatten().copied())
 }
 
 /// The deepest stack below each function, as far as it is known.

@@ -170,7 +170,8 @@ global_asm!(
     "b.ne 2f",
     "sub x10, x10, #4",
     "stp x10, x12, [sp, #{fault_ip}]",
-    // In the order of a function's arguments: capability, message, one that is not used here, core. To those that servers live on directly.
+    // In the order of a function's arguments: capability, message, one that is not used here, core. To those that there is a
+    // line for directly.
     ".if {cores} > 1",
     "mov x4, x0",
     ".endif",

@@ -255,7 +255,8 @@ global_asm!(
     "mov [rsp + {gs_base}], rcx",
     ".endif",
     "lea rsp, [rip + {stack} + \\core * {stack_size} + {stack_start}]",
-    // In the order of a function's arguments: capability, message, number, core. To those that servers live on directly.
+    // In the order of a function's arguments: capability, message, number, core. To those that there is a line for
+    // directly.
     ".if {cores} > 1",
     "mov ecx, \\core",
     ".endif",
