@@ -238,10 +238,10 @@ mod tests {
 
     #[test]
     fn a_beginning_that_is_moved_is_found_where_a_policy_promises_that_it_is_not() {
-        assert!(compared(policy("partitions"), 8_000, 0)
+        assert!(compared(policy("partitions"), 13_000, 0)
             .failures()
             .is_empty());
-        let moved = compared(policy("partitions"), 8_001, 0).failures();
+        let moved = compared(policy("partitions"), 13_001, 0).failures();
         assert_eq!(moved.len(), 9, "of three tasks in three attacks: {moved:?}");
         let of_high = compared(policy("contexts"), 23_001, 0).failures();
         assert_eq!(of_high.len(), 6, "{of_high:?}");

@@ -34,7 +34,8 @@ pub enum Moves {
     Unbounded,
     /// Tasks above it wait for what is in service for it: a request to the timer service, and its expiries.
     NotHigh,
-    /// Windows of others are not moved: 5,000 instructions.
+    /// Windows of others are not moved but for their edges, of which *Isolation* in `docs/src/policies/partitions.md` says
+    /// how much: 10,000 instructions.
     Nobody,
 }
 
@@ -46,7 +47,7 @@ impl Moves {
             // `REQUEST_US` and `EXPIRY_US` of the timer service, at 1,000 instructions in a µs.
             Self::NotHigh if is_high => Some(20_000),
             Self::NotHigh => None,
-            Self::Nobody => Some(5_000),
+            Self::Nobody => Some(10_000),
         }
     }
 }
