@@ -161,15 +161,12 @@ impl Image {
 
     /// The function whose path ends with `name`.
     pub fn function_named(&self, name: &str) -> Option<usize> {
+        // A method's type stands in brackets.
+        let plain = |name: &str| name.replace(['<', '>'], "");
+        let name = plain(name);
         self.functions.iter().position(|function| {
-            // A method's type stands in brackets.
-            let plain: String = function
-                .name
-                .chars()
-                .filter(|c| !matches!(c, '<' | '>'))
-                .collect();
-            plain
-                .strip_suffix(name)
+            plain(&function.name)
+                .strip_suffix(&name)
                 .is_some_and(|before| before.is_empty() || before.ends_with("::"))
         })
     }

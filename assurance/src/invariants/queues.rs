@@ -3,9 +3,9 @@
 use sandglass_kernel::inspect::{AboveView, BranchView};
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::core::Core;
-use sandglass_kernel::object::queue::Queue;
+use sandglass_kernel::object::queue::{Key, Queue};
 use sandglass_kernel::object::release::inspect::{TOP, TOURNAMENT};
-use sandglass_kernel::object::tcb::{Place, Tcb};
+use sandglass_kernel::object::tcb::{Place, State, Tcb};
 use sandglass_kernel::time::refills::Refills;
 
 use sandglass_kernel::CoreId;
@@ -74,10 +74,18 @@ fn are_linked(census: &Census, id: CoreId, core: &Core) -> Finding {
 
 /// Every ordered queue is a list in the order of keys, and a tree over it: what is below names what is above, each node tells
 /// keys apart by a lower bit than the one above it, and its owner's leaf is below it. In the queue of an object, threads are
-/// in the order of their priorities.
+/// in the order of their priorities, and senders, nobody else, are numbered.
 pub fn ordered_queues_are_trees(census: &Census) -> Finding {
     let k = census.k;
-    let by_priority = |thread: Ref<Tcb>| Some(u8::MAX - thread.at(k).priority());
+    let by_priority = |thread: Ref<Tcb>, key: Key| {
+        let rank = u8::MAX - thread.at(k).priority();
+        let is_sender = matches!(thread.at(k).state(), State::BlockedOnSend { .. });
+        require!(
+            key.rank() == rank && (key.position() > 0) == is_sender,
+            "{thread:?} is queued as {key:?}, but is {rank}, and sends or not: {is_sender}"
+        );
+        Ok(())
+    };
     for endpoint in &census.endpoints {
         check(census, endpoint.at(k).queue(), by_priority)
             .map_err(|what| format!("the endpoint {endpoint:?}: {what}"))?;
@@ -90,7 +98,7 @@ pub fn ordered_queues_are_trees(census: &Census) -> Finding {
         for priority in 0..=u8::MAX {
             let queue = core.release.of(priority);
             if !queue.is_empty() || queue.inspect().root != BranchView::Nowhere {
-                check(census, queue, |_| None)
+                check(census, queue, |_, _| Ok(()))
                     .map_err(|what| format!("release queue {priority} of {id:?}: {what}"))?;
             }
         }
@@ -98,9 +106,9 @@ pub fn ordered_queues_are_trees(census: &Census) -> Finding {
     Ok(())
 }
 
-fn check(census: &Census, queue: &Queue, rank: impl Fn(Ref<Tcb>) -> Option<u8>) -> Finding {
+fn check(census: &Census, queue: &Queue, fits: impl Fn(Ref<Tcb>, Key) -> Finding) -> Finding {
     let view = queue.inspect();
-    let listed = listed(census, view.first, rank)?;
+    let listed = listed(census, view.first, fits)?;
     let mut walk = Walk {
         census,
         leaves: Vec::new(),
@@ -131,7 +139,7 @@ fn check(census: &Census, queue: &Queue, rank: impl Fn(Ref<Tcb>) -> Option<u8>) 
 fn listed(
     census: &Census,
     first: Option<Ref<Tcb>>,
-    rank: impl Fn(Ref<Tcb>) -> Option<u8>,
+    fits: impl Fn(Ref<Tcb>, Key) -> Finding,
 ) -> Result<Vec<Ref<Tcb>>, String> {
     let k = census.k;
     let mut listed: Vec<Ref<Tcb>> = Vec::new();
@@ -154,12 +162,7 @@ fn listed(
             "{thread:?} has {:?}, behind {last:?}",
             links.key
         );
-        let rank = rank(thread).unwrap_or(links.key.rank());
-        require!(
-            rank == links.key.rank(),
-            "{thread:?} is queued as {}, but is {rank}",
-            links.key.rank()
-        );
+        fits(thread, links.key)?;
         let equal = |next: Ref<Tcb>| next.at(k).links().key() == links.key;
         require!(
             links.leaf.is_some() != links.next.is_some_and(equal),

@@ -75,7 +75,7 @@ fn offer<const FAULT: bool>(
             );
             turn.stop(k, sender);
             endpoint.expect_senders(k, true);
-            endpoint.queue().insert(k, sender, rank(k, sender));
+            endpoint.queue().insert_numbered(k, sender, rank(k, sender));
         }
         EndpointState::Idle | EndpointState::Senders => {}
     }

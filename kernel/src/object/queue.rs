@@ -9,7 +9,7 @@
 //! they came, the last is a leaf, the others are not in the tree; the first and the last name each other. A node tells by its
 //! `bit` keys apart that agree in all higher ones: those that have it are below its right branch; both branches lead
 //! somewhere, and the leaf of the node's owner is below it. Whoever is below something names it. A thread is in at most one
-//! queue.
+//! queue. In one, all keys are of one kind: ranks, numbered ranks or times.
 
 #[cfg(not(target_os = "none"))]
 mod inspect;
@@ -35,8 +35,14 @@ const UNUSED: u64 = 0;
 /// Where a link of the tree leads: nowhere, to the leaf of a thread, or, marked, to its node.
 type Branch = Packed<Tcb>;
 
-/// A search looks at each bit of a key once at most; at the node where it leaves the way that it goes on to beside it, twice.
-type Steps = Together<{ u64::BITS as u64 + 1 }>;
+/// A search looks at each bit in which keys can differ once at most; at the node where it leaves the way that it goes on to
+/// beside it, twice.
+const STEPS_BY_ALL: u64 = u64::BITS as u64 + 1;
+/// Of ranks.
+const STEPS_BY_RANK: u64 = u8::BITS as u64 + 1;
+
+/// Where a search ends: a branch, whose leaf or node that is, and a thread beside.
+type Found = (Branch, Ref<Tcb>, Ref<Tcb>);
 
 /// Order in a queue.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -46,13 +52,18 @@ impl Key {
     /// Bits of the position among those of a rank.
     const POSITION_BITS: u32 = u64::BITS - u8::BITS;
 
+    /// By `rank`.
+    fn ranked(rank: u8) -> Self {
+        Self::numbered(rank, 0)
+    }
+
     /// By `rank`, then by `position`, the kernel's count of insertions: unique. Its bits do not run out at one insertion in
     /// 20 ns in 45 years.
-    fn ranked(rank: u8, position: u64) -> Self {
+    fn numbered(rank: u8, position: u64) -> Self {
         Key(u64::from(rank) << Self::POSITION_BITS | position)
     }
 
-    /// The position of a ranked key among those of its rank.
+    /// The position of a numbered key among those of its rank; 0 of others.
     pub fn position(self) -> u64 {
         self.0 & ((1 << Self::POSITION_BITS) - 1)
     }
@@ -179,7 +190,7 @@ impl Queue {
     #[inline(always)]
     pub fn insert_only(&self, k: &Kernel, thread: Ref<Tcb>, rank: u8) {
         let links = thread.at(k).links();
-        links.key.set(Key::ranked(rank, k.next_sequence()));
+        links.key.set(Key::ranked(rank));
         links.bit.set(UNUSED);
         links.first_equal.set(None);
         links.above_leaf.set(Packed::empty());
@@ -223,37 +234,45 @@ impl Queue {
     /// Inserts `thread`, which is in no queue, with `rank` behind its equals.
     #[inline(always)]
     pub fn insert(&self, k: &Kernel, thread: Ref<Tcb>, rank: u8) {
-        self.insert_key(k, thread, Key::ranked(rank, k.next_sequence()));
+        self.insert_key::<STEPS_BY_RANK>(k, thread, Key::ranked(rank));
     }
 
-    /// Inserts `thread`, which is in no queue, with `time` in ticks behind its equals. A queue has either ranks or times.
+    /// The same, under a key of its own: from there a walk [goes on](Self::first_after) when the thread is gone.
+    #[inline(always)]
+    pub fn insert_numbered(&self, k: &Kernel, thread: Ref<Tcb>, rank: u8) {
+        let key = Key::numbered(rank, k.next_sequence());
+        self.insert_key::<STEPS_BY_ALL>(k, thread, key);
+    }
+
+    /// Inserts `thread`, which is in no queue, with `time` in ticks behind its equals.
     #[inline(always)]
     pub fn insert_timed(&self, k: &Kernel, thread: Ref<Tcb>, time: u64) {
-        self.insert_key(k, thread, Key(time));
+        self.insert_key::<STEPS_BY_ALL>(k, thread, Key(time));
     }
 
     #[inline(always)]
-    fn insert_key(&self, k: &Kernel, thread: Ref<Tcb>, key: Key) {
+    fn insert_key<const STEPS: u64>(&self, k: &Kernel, thread: Ref<Tcb>, key: Key) {
         let links = thread.at(k).links();
         links.key.set(key);
         links.bit.set(UNUSED);
         links.first_equal.set(None);
-        if !self.is_empty() {
-            return self.attach(k, thread);
+        let found = if self.is_empty() {
+            None
+        } else {
+            self.search::<STEPS>(k, key)
+        };
+        if let Some(found) = found {
+            return self.attach(k, thread, found);
         }
         links.above_leaf.set(Packed::empty());
         self.root.set(leaf(thread));
         self.link(k, None, None, thread);
     }
 
-    /// Puts `thread` among others.
+    /// Puts `thread` among others, where a search for its key ended.
     #[inline(never)]
-    fn attach(&self, k: &Kernel, thread: Ref<Tcb>) {
+    fn attach(&self, k: &Kernel, thread: Ref<Tcb>, (at, owner, beside): Found) {
         let (links, key) = (thread.at(k).links(), thread.at(k).links().key());
-        let Some((at, owner, beside)) = self.search(k, key) else {
-            never!("the queue is not empty");
-            return;
-        };
         let other = owner.at(k).links();
         let apart = other.key().apart(key);
         if apart == 0 {
@@ -372,9 +391,9 @@ impl Queue {
         hang_below(k, to, 1, old.branch(1).get());
     }
 
-    /// The first thread whose key is greater than `key`, which is that of no other.
+    /// The first thread whose key is greater than `key`, which is numbered and that of no other.
     pub fn first_after(&self, k: &Kernel, key: Key) -> Option<Ref<Tcb>> {
-        let (_, _, beside) = self.search(k, key)?;
+        let (_, _, beside) = self.search::<STEPS_BY_ALL>(k, key)?;
         let links = beside.at(k).links();
         if links.key() > key {
             Some(first_equal(k, beside))
@@ -385,10 +404,10 @@ impl Queue {
 
     /// Where a search for `key` ends: at the leaf with it, or at the highest branch whose keys differ from it in a bit that they
     /// agree in; whose leaf or node that is; and of the threads there, all of which are on one side of the key, the one
-    /// next to it. `None` in an empty queue.
+    /// next to it. `None` in an empty queue. In `STEPS`, of which there are fewer where keys are ranks.
     #[inline(never)]
-    fn search(&self, k: &Kernel, key: Key) -> Option<(Branch, Ref<Tcb>, Ref<Tcb>)> {
-        let mut steps = Steps::new(true);
+    fn search<const STEPS: u64>(&self, k: &Kernel, key: Key) -> Option<Found> {
+        let mut steps = Together::<STEPS>::new(true);
         let mut at = self.root.get();
         // Each node has a lower bit than the one above it: so both loops end.
         while let Some(node) = at.get_marked() {

@@ -22,14 +22,18 @@ pub fn set_priority(k: &Kernel, turn: &Turn, thread: Ref<Tcb>, priority: u8) {
 #[inline(never)]
 fn set_priority_stopped(k: &Kernel, thread: Ref<Tcb>, priority: u8) {
     let tcb = thread.at(k);
-    let queue = match tcb.state() {
-        State::BlockedOnSend { endpoint, .. } | State::BlockedOnReceive { endpoint, .. } => {
-            endpoint.at(k).queue()
-        }
-        State::BlockedOnNotification { notification } => notification.at(k).queue(),
+    let (queue, is_sender) = match tcb.state() {
+        State::BlockedOnSend { endpoint, .. } => (endpoint.at(k).queue(), true),
+        State::BlockedOnReceive { endpoint, .. } => (endpoint.at(k).queue(), false),
+        State::BlockedOnNotification { notification } => (notification.at(k).queue(), false),
         _ => return tcb.set_priority(k, priority),
     };
     queue.remove(k, thread);
     tcb.set_priority(k, priority);
-    queue.insert(k, thread, endpoint::rank(k, thread));
+    let rank = endpoint::rank(k, thread);
+    if is_sender {
+        queue.insert_numbered(k, thread, rank);
+    } else {
+        queue.insert(k, thread, rank);
+    }
 }
