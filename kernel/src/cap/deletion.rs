@@ -34,8 +34,6 @@ pub enum Remainder {
     Nothing,
     /// The object has slots of its own: the capability becomes a zombie.
     Slots,
-    /// The object needs more work first: try again.
-    Unfinished,
 }
 
 /// A zombie: where it is, how many slots it has still to empty, and all slots of its object.
@@ -137,7 +135,6 @@ fn exchange(k: &Kernel, a: Ref<Slot>, b: Ref<Slot>) {
 /// The object of the capability in `slot` was finalised, with what is left of it.
 pub fn finalised(k: &Kernel, slot: Ref<Slot>, remainder: Remainder) {
     match remainder {
-        Remainder::Unfinished => {}
         Remainder::Nothing => derivation::remove(k, slot),
         Remainder::Slots => match slot.at(k).cap().zombie() {
             Some(zombie) => slot.at(k).set_cap(k, zombie),

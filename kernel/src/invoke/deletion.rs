@@ -131,12 +131,12 @@ impl Deletion {
         what: Install,
         invoked: Install,
     ) -> Result<(), Preempted> {
-        // Ends: each step empties the slot, or takes a thread out of a queue.
-        while !slot.at(k).is_empty() {
+        if !slot.at(k).is_empty() {
             self.replaced();
             let cap = slot.at(k).cap();
             let last = cap.frame().is_none() && derivation::is_final(k, slot);
-            slots::finalised(k, slot, held(k, turn, cap, last, self)?);
+            held(k, turn, cap, last, self)?;
+            derivation::remove(k, slot);
         }
         let is_there =
             |(slot, cap): (Ref<Slot>, Capability)| slot.at(k).cap().word().same(cap.word());

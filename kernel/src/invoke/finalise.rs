@@ -25,9 +25,8 @@ pub fn finalise(k: &Kernel, turn: &Turn, slot: Ref<Slot>, deletion: &mut Deletio
     let last = cap.frame().is_none() && derivation::is_final(k, slot);
     let word = cap.word();
     if !last {
-        return held(k, turn, cap, last, deletion);
-    }
-    if let Some(reply) = word.get() {
+        held(k, turn, cap, last, deletion)?;
+    } else if let Some(reply) = word.get() {
         deletion.object(k)?;
         end_reply(k, turn, reply)?;
     } else if let Some(thread) = word.get() {
@@ -39,12 +38,12 @@ pub fn finalise(k: &Kernel, turn: &Turn, slot: Ref<Slot>, deletion: &mut Deletio
         end_context(k, turn, handle)?;
     } else if let Some(irq) = cap.irq() {
         deletion.object(k)?;
-        return irq::release(k, turn, irq, deletion);
+        irq::release(k, turn, irq, deletion)?;
     } else if cap.is(Kind::CNode) {
         deletion.object(k)?;
         return Ok(Remainder::Slots);
     } else {
-        return held(k, turn, cap, last, deletion);
+        held(k, turn, cap, last, deletion)?;
     }
     Ok(Remainder::Nothing)
 }
@@ -62,7 +61,7 @@ pub(super) fn held(
     cap: Capability,
     last: bool,
     deletion: &mut Deletion,
-) -> Progress {
+) -> Result<(), Preempted> {
     if let Some(frame) = cap.frame() {
         arch::frame::unmap(k, frame);
     } else if let Some(endpoint) = cap.endpoint() {
@@ -70,45 +69,45 @@ pub(super) fn held(
         // Once begun, emptying goes on even if a capability has appeared meanwhile.
         if last || !queue.admits() {
             deletion.object(k)?;
-            return empty(k, turn, queue, deletion);
+            empty(k, turn, queue, deletion)?;
         }
     } else if let Some(notification) = cap.notification() {
         if last || !notification.object.at(k).queue().admits() {
             deletion.object(k)?;
-            return empty_notification(k, turn, notification.object, deletion);
+            empty_notification(k, turn, notification.object, deletion)?;
         }
     } else if last {
         deletion.object(k)?;
         arch::finalise(k, turn, cap.kind(), cap);
     }
-    Ok(Remainder::Nothing)
+    Ok(())
 }
 
-/// One step of emptying the queue of an object: a thread tries again, or gives up. Behind each it looks for interrupts.
+/// Empties the queue of an object: its threads try again, or give up. Between two of them it looks for interrupts.
 ///
 /// # Errors
 /// As [`Deletion::delete`].
-fn empty(k: &Kernel, turn: &Turn, queue: &Queue, deletion: &mut Deletion) -> Progress {
-    let Some(first) = queue.first() else {
-        queue.set_dying(k, false);
-        return Ok(Remainder::Nothing);
-    };
-    queue.set_dying(k, true);
-    queue.remove(k, first);
-    if let State::BlockedOnReceive {
-        reply: Some(offered),
-        ..
-    } = first.at(k).state()
-    {
-        offered.at(k).set_thread(k, None);
+fn empty(k: &Kernel, turn: &Turn, queue: &Queue, deletion: &mut Deletion) -> Result<(), Preempted> {
+    // Ends: each turn takes a thread out, and nobody is queued here any more.
+    while let Some(first) = queue.first() {
+        queue.set_dying(k, true);
+        queue.remove(k, first);
+        if let State::BlockedOnReceive {
+            reply: Some(offered),
+            ..
+        } = first.at(k).state()
+        {
+            offered.at(k).set_thread(k, None);
+        }
+        thread::restart_or_give_up(k, turn, first);
+        turn.reschedule(k);
+        deletion.look(k)?;
     }
-    thread::restart_or_give_up(k, turn, first);
-    turn.reschedule(k);
-    deletion.look(k)?;
-    Ok(Remainder::Unfinished)
+    queue.set_dying(k, false);
+    Ok(())
 }
 
-/// One step of emptying a notification.
+/// Empties a notification.
 ///
 /// # Errors
 /// As [`Deletion::delete`].
@@ -117,7 +116,7 @@ pub(super) fn empty_notification(
     turn: &Turn,
     notification: Ref<Notification>,
     deletion: &mut Deletion,
-) -> Progress {
+) -> Result<(), Preempted> {
     let object = notification.at(k);
     if let Some(handle) = object.sched_context() {
         context::unbind_notification(k, handle);

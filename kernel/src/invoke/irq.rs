@@ -2,11 +2,10 @@
 
 use sandglass_abi::invocation as label;
 
-use super::deletion::{Deletion, Install, Progress};
+use super::deletion::{Deletion, Install};
 use super::{finalise, Error, Invocation, Outcome, Stop};
 use crate::arch::abi::{Irq, Line};
 use crate::arch::Platform;
-use crate::cap::deletion::Remainder;
 use crate::cap::{derivation, Capability};
 use crate::ipc::notification;
 use crate::mem::{Ref, Slot};
@@ -93,19 +92,21 @@ fn commit_handler(
     Ok(())
 }
 
-/// The last capability to the handler of `irq` goes: one step towards deleting its notification
-/// capability, then the line is masked and may be issued again.
+/// The last capability to the handler of `irq` goes: its notification capability is deleted,
+/// then the line is masked and may be issued again.
 ///
 /// # Errors
 /// As [`Deletion::delete`].
-pub fn release(k: &Kernel, turn: &Turn, irq: Irq, deletion: &mut Deletion) -> Progress {
+pub fn release(
+    k: &Kernel,
+    turn: &Turn,
+    irq: Irq,
+    deletion: &mut Deletion,
+) -> Result<(), Preempted> {
     if let Some(slot) = k.irqs.slot(irq) {
         if let Some(cap) = slot.at(k).cap().notification() {
             if derivation::is_final(k, slot) {
-                match finalise::empty_notification(k, turn, cap.object, deletion)? {
-                    Remainder::Nothing => {}
-                    rest => return Ok(rest),
-                }
+                finalise::empty_notification(k, turn, cap.object, deletion)?;
             }
             derivation::remove(k, slot);
         }
@@ -114,5 +115,5 @@ pub fn release(k: &Kernel, turn: &Turn, irq: Irq, deletion: &mut Deletion) -> Pr
         k.machine.set_masked(line, irq, true);
         k.irqs.set_line(k, irq, None);
     }
-    Ok(Remainder::Nothing)
+    Ok(())
 }
