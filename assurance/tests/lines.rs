@@ -89,7 +89,7 @@ fn a_line_changes_what_the_general_path_changes() {
     for (name, count) in lines.iter() {
         let least = match name {
             Name::Call | Name::ReplyRecv | Name::Send | Name::Recv => 20,
-            Name::Wait | Name::Yield => 10,
+            Name::Wait | Name::Yield | Name::NBSendRecv => 10,
             Name::AnswerFault | Name::Fault | Name::Interrupt | Name::Timeout => 1,
         };
         assert!(count >= least, "{name:?}: {count}");

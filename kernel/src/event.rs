@@ -100,6 +100,7 @@ pub fn system_call(k: &mut Kernel, turn: &Turn) -> Next {
         Some(Syscall::Recv) => straight::<fast::Recv>(k, core, turn, request),
         Some(Syscall::Wait) => straight::<fast::Wait>(k, core, turn, request),
         Some(Syscall::Yield) => straight::<fast::Yield>(k, core, turn, request),
+        Some(Syscall::NBSendRecv) => straight::<fast::NBSendRecv>(k, core, turn, request),
         _ => None,
     };
     let outcome = match outcome {

@@ -2,7 +2,7 @@
 
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::syscall::Syscall;
-use sandglass_model::state::{Cap, Endpoint, Signals, SlotId, ThreadSlot, ThreadState};
+use sandglass_model::state::{Cap, Endpoint, Signals, SlotId, State, ThreadSlot, ThreadState};
 
 use super::{Generator, View};
 use crate::isa;
@@ -47,18 +47,6 @@ impl Generator {
             }
             _ => false,
         };
-        let free = |cap: &Cap| match cap {
-            Cap::Reply { object, .. } => {
-                s.replies.get(object).is_some_and(|it| it.thread.is_none())
-            }
-            _ => false,
-        };
-        let quiet = |cap: &Cap| match cap {
-            Cap::Endpoint { object, rights, .. } => {
-                rights.read && !matches!(s.endpoints.get(object), Some(Endpoint::Senders(_)))
-            }
-            _ => false,
-        };
         let waited = |cap: &Cap| match cap {
             Cap::Endpoint { object, rights, .. } => {
                 (rights.write || rights.call)
@@ -74,7 +62,7 @@ impl Generator {
         };
         if let Some(reply) = self.pick(view, answered) {
             call.number = Syscall::ReplyRecv as i64;
-            call.cap = self.pick(view, quiet)?;
+            call.cap = self.pick(view, |cap| is_quiet(s, cap))?;
             call.reply = reply;
             if self.chance(50) {
                 // Threads get over their faults by no other.
@@ -85,10 +73,18 @@ impl Generator {
             call.cap = endpoint;
         } else {
             call.number = Syscall::Recv as i64;
-            call.cap = self.pick(view, quiet).filter(|_| !Self::is_lonely(view))?;
-            call.reply = self.pick(view, free)?;
+            self.receive(view, &mut call)?;
         }
         Some(Action::Call(call))
+    }
+
+    /// Where `call` receives, while somebody else can run.
+    fn receive(&mut self, view: &View, call: &mut Call) -> Option<()> {
+        let s = view.state;
+        let quiet = self.pick(view, |cap| is_quiet(s, cap));
+        call.cap = quiet.filter(|_| !Self::is_lonely(view))?;
+        call.reply = self.pick(view, |cap| is_free(s, cap))?;
+        Some(())
     }
 
     /// Whether somebody waits to be told by the handler in `slot` of the current thread.
@@ -102,7 +98,7 @@ impl Generator {
         matches!(endpoint, Some(Endpoint::Receivers(_)))
     }
 
-    /// What nobody answers: signals and waiting for them, messages, and giving up the rest of a slice.
+    /// What nobody answers: signals and waiting for them, messages, alone or before a Recv, and giving up the rest of a slice.
     fn unanswered(&mut self, view: &View) -> Option<Action> {
         let s = view.state;
         let heard = |cap: &Cap| match cap {
@@ -124,17 +120,40 @@ impl Generator {
             info: MessageInfo::new(self.edge(), 0, 0, 0).raw(),
             ..Call::default()
         };
-        call.number = match self.rng.usize(0..9) {
+        call.number = match self.rng.usize(0..12) {
             0 | 1 => Syscall::Yield,
             2..6 => {
                 call.cap = self.pick(view, heard)?;
                 Syscall::Send
             }
-            _ => {
+            6..9 => {
                 call.cap = self.pick(view, hears)?;
                 Syscall::Wait
             }
+            _ => {
+                call.destination = self.pick(view, heard)?;
+                self.receive(view, &mut call)?;
+                Syscall::NBSendRecv
+            }
         } as i64;
         Some(Action::Call(call))
+    }
+}
+
+/// Whether a thread that receives with `cap` waits.
+fn is_quiet(s: &State, cap: &Cap) -> bool {
+    match cap {
+        Cap::Endpoint { object, rights, .. } => {
+            rights.read && !matches!(s.endpoints.get(object), Some(Endpoint::Senders(_)))
+        }
+        _ => false,
+    }
+}
+
+/// Whether `cap` is to a reply object that nobody uses.
+fn is_free(s: &State, cap: &Cap) -> bool {
+    match cap {
+        Cap::Reply { object, .. } => s.replies.get(object).is_some_and(|it| it.thread.is_none()),
+        _ => false,
     }
 }

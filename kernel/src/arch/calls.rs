@@ -115,6 +115,11 @@ fn hand_over_to(inside: Option<lock::Turn>, next: Ref<Tcb>, own: Ref<SchedContex
     leave(guard, next)
 }
 
+/// An NBSendRecv; as for [`on_call`].
+pub extern "C" fn on_nb_send_recv(cptr: u64, info: u64, _number: u64, core: CoreId) -> ! {
+    straight::<fast::NBSendRecv>(enter(core), Request { cptr, info })
+}
+
 /// Another system call; the context is stored.
 pub extern "C" fn on_system_call(_cptr: u64, _info: u64, _number: u64, core: CoreId) -> ! {
     in_general(enter(core).inside)

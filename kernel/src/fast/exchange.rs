@@ -3,11 +3,12 @@
 use super::delivery::{plain_message, Delivery};
 use super::handover::{self, lend, Payer};
 use super::meeting::Meeting;
-use super::{wait, Due, Line, Outcome, Request, Switch};
+use super::wait::{self, Reception};
+use super::{Due, Line, Outcome, Request, Switch};
 use crate::cap::lookup;
-use crate::ipc::{endpoint, fault, reply};
+use crate::ipc::{fault, reply};
 use crate::mem::Ref;
-use crate::object::{Above, Endpoint, Fault, Reply, SchedContext, State, Tcb};
+use crate::object::{Above, Fault, Reply, SchedContext, State, Tcb};
 use crate::{Kernel, View};
 
 /// A Call without capabilities.
@@ -113,8 +114,7 @@ fn caller(k: &View, server: Ref<Tcb>) -> Option<(Ref<Reply>, Ref<Tcb>)> {
 /// What a ReplyRecv does, whatever it answers.
 pub struct Answer {
     message: Delivery,
-    endpoint: Ref<Endpoint>,
-    reply: Ref<Reply>,
+    reception: Reception,
     payer: Payer,
 }
 
@@ -143,8 +143,10 @@ impl Answer {
                 badge: 0,
                 info,
             },
-            endpoint: cap.object,
-            reply,
+            reception: Reception {
+                endpoint: cap.object,
+                reply,
+            },
             payer,
         })
     }
@@ -153,7 +155,7 @@ impl Answer {
     #[inline(always)]
     fn conclude(self, k: &Kernel, server: Ref<Tcb>) -> Switch {
         let caller = self.message.to;
-        let reply = self.reply;
+        let reply = self.reception.reply;
         match self.payer {
             Payer::Lent(_handle) => {
                 trace!(k, give_back(_handle, caller));
@@ -164,17 +166,7 @@ impl Answer {
         }
         caller.at(k).set_state(k, State::Running);
         trace!(k, wake(caller));
-        reply.at(k).set_thread(k, Some(server));
-        server.at(k).set_state(
-            k,
-            State::BlockedOnReceive {
-                endpoint: self.endpoint,
-                reply: Some(reply),
-            },
-        );
-        trace!(k, block(server));
-        let queue = self.endpoint.at(k).queue();
-        queue.insert_only(k, server, endpoint::rank(k, server));
+        self.reception.carry_out(k, server);
         match self.payer {
             Payer::Lent(handle) => {
                 reply::take_off(k, handle, reply);

@@ -63,32 +63,54 @@ pub fn runs_on(k: &View, own: Ref<SchedContext>) -> bool {
     own.at(k).is_active() && !own.at(k).is_sporadic()
 }
 
-/// The context of its own on which `thread`, which is blocked, runs on this core if somebody wakes it.
-#[inline(always)]
-pub fn payer_of(k: &View, thread: Ref<Tcb>) -> Option<Ref<SchedContext>> {
-    let own = thread.at(k).sched_context()?;
-    (runs_on(k, own) && k.is_here(thread)).then_some(own)
+/// A thread that is woken, and runs on a context of its own on this core.
+#[derive(Clone, Copy)]
+pub struct Woken {
+    pub thread: Ref<Tcb>,
+    payer: Ref<SchedContext>,
 }
 
-/// `woken`, in no queue any more, can go on, on `own`: it runs if it is above `current`, the current thread, which it
-/// leaves at the head of its priority, and otherwise it gets ready. Returns who runs.
-#[inline(always)]
-pub fn wake(k: &Kernel, current: Ref<Tcb>, woken: Ref<Tcb>, own: Ref<SchedContext>) -> Outcome {
-    woken.at(k).set_state(k, State::Running);
-    trace!(k, wake(woken));
-    let ready = &k.core().ready;
-    let (running, priority) = (current.at(k).priority(), woken.at(k).priority());
-    if priority > running {
-        ready.enqueue(k, current);
-        return Outcome::Switches(Switch::OnOwn(woken, own));
+impl Woken {
+    /// Of `thread`, which is blocked.
+    #[inline(always)]
+    pub fn plan(k: &View, thread: Ref<Tcb>) -> Option<Woken> {
+        let payer = thread.at(k).sched_context()?;
+        (runs_on(k, payer) && k.is_here(thread)).then_some(Woken { thread, payer })
     }
-    if priority == running {
-        ready.append(k, woken);
-    } else {
-        ready.enqueue(k, woken);
+
+    /// It is in no queue any more, and can go on.
+    #[inline(always)]
+    fn wake(self, k: &Kernel) {
+        self.thread.at(k).set_state(k, State::Running);
+        trace!(k, wake(self.thread));
     }
-    trace!(k, switch(Some(current), Some(current)));
-    Outcome::Stays
+
+    /// It can go on: it runs if it is above `current`, the current thread, which it leaves at the head of its priority, and
+    /// otherwise it gets ready. Returns who runs.
+    #[inline(always)]
+    pub fn compete(self, k: &Kernel, current: Ref<Tcb>) -> Outcome {
+        self.wake(k);
+        let ready = &k.core().ready;
+        let (running, priority) = (current.at(k).priority(), self.thread.at(k).priority());
+        if priority > running {
+            ready.enqueue(k, current);
+            return Outcome::Switches(Switch::OnOwn(self.thread, self.payer));
+        }
+        if priority == running {
+            ready.append(k, self.thread);
+        } else {
+            ready.enqueue(k, self.thread);
+        }
+        trace!(k, switch(Some(current), Some(current)));
+        Outcome::Stays
+    }
+
+    /// It runs, as the current thread blocks.
+    #[inline(always)]
+    pub fn succeed(self, k: &Kernel) -> Switch {
+        self.wake(k);
+        Switch::OnOwn(self.thread, self.payer)
+    }
 }
 
 /// Who runs if the current thread blocks: the first of those that are ready.

@@ -4,7 +4,8 @@ use sandglass_abi::syscall::Syscall;
 
 use super::traps::{Expires, Faults, Interrupt};
 use super::{
-    is_ordinary, is_over, AnswerFault, Call, Due, Line, Recv, ReplyRecv, Request, Send, Wait, Yield,
+    is_ordinary, is_over, AnswerFault, Call, Due, Line, NBSendRecv, Recv, ReplyRecv, Request, Send,
+    Wait, Yield,
 };
 use crate::event::{Event, Trap};
 use crate::mem::Ref;
@@ -20,6 +21,7 @@ pub enum Name {
     Recv,
     Wait,
     Yield,
+    NBSendRecv,
     AnswerFault,
     Fault,
     Interrupt,
@@ -27,13 +29,14 @@ pub enum Name {
 }
 
 /// All of them.
-pub const LINES: [Name; 10] = [
+pub const LINES: [Name; 11] = [
     Name::Call,
     Name::ReplyRecv,
     Name::Send,
     Name::Recv,
     Name::Wait,
     Name::Yield,
+    Name::NBSendRecv,
     Name::AnswerFault,
     Name::Fault,
     Name::Interrupt,
@@ -66,6 +69,7 @@ fn call(k: &View, caller: Ref<Tcb>) -> Option<Name> {
         Syscall::Send => Send::DUE,
         Syscall::Recv => Recv::DUE,
         Syscall::Wait => Wait::DUE,
+        Syscall::NBSendRecv => NBSendRecv::DUE,
         _ => Yield::DUE,
     };
     if !is_ordinary(k, k.core(), caller, due) {
@@ -83,6 +87,10 @@ fn call(k: &View, caller: Ref<Tcb>) -> Option<Name> {
         Syscall::Send => (Name::Send, Send::plan(k, caller, request).is_some()),
         Syscall::Recv => (Name::Recv, Recv::plan(k, caller, request).is_some()),
         Syscall::Wait => (Name::Wait, Wait::plan(k, caller, request).is_some()),
+        Syscall::NBSendRecv => (
+            Name::NBSendRecv,
+            NBSendRecv::plan(k, caller, request).is_some(),
+        ),
         Syscall::Yield => (Name::Yield, Yield::plan(k, caller, request).is_some()),
         _ => return None,
     };

@@ -18,6 +18,7 @@ mod handover;
 pub mod inspect;
 mod meeting;
 mod send;
+mod send_recv;
 mod signal;
 mod traps;
 mod wait;
@@ -32,6 +33,7 @@ use crate::{Kernel, View};
 
 pub use exchange::{AnswerFault, Call, ReplyRecv};
 pub use send::Send;
+pub use send_recv::NBSendRecv;
 pub use wait::{Recv, Wait};
 pub use yields::Yield;
 

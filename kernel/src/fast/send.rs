@@ -1,11 +1,12 @@
 //! Send: a message to a thread that waits for one, or a signal.
 
 use super::delivery::{plain_message, Delivery};
+use super::handover::Woken;
 use super::signal::Signal;
-use super::{handover, Due, Line, Outcome, Request};
+use super::{Due, Line, Outcome, Request};
 use crate::cap::lookup;
 use crate::mem::Ref;
-use crate::object::{Endpoint, Reply, SchedContext, State, Tcb};
+use crate::object::{Endpoint, Notification, Reply, State, Tcb};
 use crate::{Kernel, View};
 
 /// A Send that need not wait.
@@ -43,38 +44,67 @@ impl Line for Send {
             },
             endpoint: cap.object,
             reply,
-            payer: handover::payer_of(k, receiver)?,
+            receiver: Woken::plan(k, receiver)?,
         }))
     }
 
     /// The one with the higher priority runs.
     #[inline(always)]
     fn carry_out(self, k: &Kernel, sender: Ref<Tcb>) -> Outcome {
-        match self {
-            Send::Signal(signal) => signal.carry_out(k, sender),
-            Send::Message(message) => message.carry_out(k, sender),
+        let woken = self.woken();
+        self.deliver(k);
+        match woken {
+            Some(woken) => woken.compete(k, sender),
+            None => Outcome::Stays,
         }
     }
 }
 
-/// A message to a thread that waits for one on a context of its own, the only one that waits there.
+impl Send {
+    /// Whom it wakes, if anybody.
+    #[inline(always)]
+    pub fn woken(&self) -> Option<Woken> {
+        match self {
+            Send::Signal(signal) => signal.waiter,
+            Send::Message(message) => Some(message.receiver),
+        }
+    }
+
+    /// What it signals, if it is a signal.
+    #[inline(always)]
+    pub fn notification(&self) -> Option<Ref<Notification>> {
+        match self {
+            Send::Signal(signal) => Some(signal.notification),
+            Send::Message(_) => None,
+        }
+    }
+
+    /// Whom it wakes has it, and waits for nothing any more.
+    #[inline(always)]
+    pub fn deliver(self, k: &Kernel) {
+        match self {
+            Send::Signal(signal) => signal.deliver(k),
+            Send::Message(message) => message.deliver(k),
+        }
+    }
+}
+
+/// A message to a thread that waits for one, the only one that waits there.
 pub struct Message {
     delivery: Delivery,
     endpoint: Ref<Endpoint>,
     /// What the receiver offered for a call.
     reply: Option<Ref<Reply>>,
-    payer: Ref<SchedContext>,
+    receiver: Woken,
 }
 
 impl Message {
     #[inline(always)]
-    fn carry_out(self, k: &Kernel, sender: Ref<Tcb>) -> Outcome {
-        let receiver = self.delivery.to;
+    fn deliver(self, k: &Kernel) {
         self.endpoint.at(k).queue().remove_only(k);
         if let Some(reply) = self.reply {
             reply.at(k).set_thread(k, None);
         }
         self.delivery.carry_out(k);
-        handover::wake(k, sender, receiver, self.payer)
     }
 }

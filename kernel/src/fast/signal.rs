@@ -1,16 +1,17 @@
 //! A signal, whoever makes it.
 
-use super::{handover, Outcome};
+use super::handover::Woken;
+use super::Outcome;
 use crate::cap::NotificationCap;
 use crate::mem::Ref;
-use crate::object::{Notification, SchedContext, State, Tcb};
+use crate::object::{Notification, State, Tcb};
 use crate::{Kernel, View};
 
 /// A signal to a notification that nobody waits for, or one thread on a context of its own.
 pub struct Signal {
-    notification: Ref<Notification>,
+    pub notification: Ref<Notification>,
     badge: u64,
-    waiter: Option<(Ref<Tcb>, Ref<SchedContext>)>,
+    pub waiter: Option<Woken>,
 }
 
 impl Signal {
@@ -20,7 +21,7 @@ impl Signal {
         let object = cap.object.at(k);
         let queue = object.queue();
         let waiter = match queue.only_unflagged() {
-            Some(waiter) => Some((waiter, handover::payer_of(k, waiter)?)),
+            Some(waiter) => Some(Woken::plan(k, waiter)?),
             None => {
                 let is_pending = queue.is_marked();
                 let may_hear = object.thread().is_some_and(|bound| receives(k, bound));
@@ -40,17 +41,23 @@ impl Signal {
     /// Who runs: the current thread, unless one of a higher priority was woken.
     #[inline(always)]
     pub fn carry_out(self, k: &Kernel, current: Ref<Tcb>) -> Outcome {
+        let woken = self.waiter;
+        self.deliver(k);
+        match woken {
+            Some(woken) => woken.compete(k, current),
+            None => Outcome::Stays,
+        }
+    }
+
+    /// Whom it wakes has it, and waits for nothing any more.
+    #[inline(always)]
+    pub fn deliver(self, k: &Kernel) {
         let object = self.notification.at(k);
-        match self.waiter {
-            None => {
-                object.add_pending(k, self.badge);
-                Outcome::Stays
-            }
-            Some((waiter, own)) => {
-                object.queue().remove_only(k);
-                waiter.at(k).context().set_badge(k, self.badge);
-                handover::wake(k, current, waiter, own)
-            }
+        if let Some(waiter) = self.waiter {
+            object.queue().remove_only(k);
+            waiter.thread.at(k).context().set_badge(k, self.badge);
+        } else {
+            object.add_pending(k, self.badge);
         }
     }
 }

@@ -17,18 +17,16 @@ pub fn hears_nothing(k: &View, thread: Ref<Tcb>) -> bool {
     }
 }
 
-/// A Recv with a reply object that is free, at an endpoint where nobody waits.
-pub struct Recv {
-    endpoint: Ref<Endpoint>,
-    reply: Ref<Reply>,
-    next: Successor,
+/// A thread waits at an endpoint, where nobody else does, and offers a reply object.
+pub struct Reception {
+    pub endpoint: Ref<Endpoint>,
+    pub reply: Ref<Reply>,
 }
 
-impl Line for Recv {
-    const DUE: Due = Due::IsPlannedFor;
-
+impl Reception {
+    /// At the endpoint that the `request` of `receiver` names, with a reply object that is free.
     #[inline(always)]
-    fn plan(k: &View, receiver: Ref<Tcb>, request: Request) -> Option<Recv> {
+    pub fn plan(k: &View, receiver: Ref<Tcb>, request: Request) -> Option<Reception> {
         let cap = lookup::direct(k, receiver, request.cptr)?.endpoint()?;
         let reply = receiver.at(k).context().reply_register();
         let reply = lookup::direct(k, receiver, reply)?.reply()?.object;
@@ -36,18 +34,15 @@ impl Line for Recv {
             && cap.object.at(k).queue().is_clear()
             && reply.at(k).thread().is_none()
             && hears_nothing(k, receiver);
-        if !waits {
-            return None;
-        }
-        Some(Recv {
+        waits.then_some(Reception {
             endpoint: cap.object,
             reply,
-            next: Successor::plan(k)?,
         })
     }
 
+    /// `receiver`, the current thread, waits.
     #[inline(always)]
-    fn carry_out(self, k: &Kernel, receiver: Ref<Tcb>) -> Outcome {
+    pub fn carry_out(self, k: &Kernel, receiver: Ref<Tcb>) {
         let (endpoint, reply) = (self.endpoint, self.reply);
         reply.at(k).set_thread(k, Some(receiver));
         let reply = Some(reply);
@@ -57,6 +52,29 @@ impl Line for Recv {
         trace!(k, block(receiver));
         let queue = endpoint.at(k).queue();
         queue.insert_only(k, receiver, endpoint::rank(k, receiver));
+    }
+}
+
+/// A Recv.
+pub struct Recv {
+    reception: Reception,
+    next: Successor,
+}
+
+impl Line for Recv {
+    const DUE: Due = Due::IsPlannedFor;
+
+    #[inline(always)]
+    fn plan(k: &View, receiver: Ref<Tcb>, request: Request) -> Option<Recv> {
+        Some(Recv {
+            reception: Reception::plan(k, receiver, request)?,
+            next: Successor::plan(k)?,
+        })
+    }
+
+    #[inline(always)]
+    fn carry_out(self, k: &Kernel, receiver: Ref<Tcb>) -> Outcome {
+        self.reception.carry_out(k, receiver);
         Outcome::Switches(self.next.carry_out(k))
     }
 }

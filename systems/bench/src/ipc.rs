@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec;
 
 use sandglass::abi::message::MessageInfo;
-use sandglass::cap::{Endpoint, Rights};
+use sandglass::cap::{Endpoint, Reply, Rights};
 use sandglass::server::make_passive;
 use sandglass::SetupError;
 
@@ -125,16 +125,36 @@ impl Exchange {
     }
 }
 
-/// A low thread sends to a high one, which waits again.
+/// A low thread sends to a high one, which waits again; and the same, where that tells somebody first that does not wait.
 fn send_and_recv(lab: &mut Lab) -> Result<(), SetupError> {
+    let told = lab.process.resources.notification()?;
+    let (wakes, waits) = receiver(lab, Step::recv)?;
+    let (_, tells) = receiver(lab, |endpoint, reply| {
+        Step::ready_recv(told, endpoint, reply)
+    })?;
+    let overhead = lab.overhead.around_syscall;
+    report("send-wake-higher", overhead, wakes);
+    report("recv-block", overhead, waits);
+    report("nb-send-recv-block", overhead, tells);
+    Ok(())
+}
+
+/// Readings around an operation in a run.
+type Readings = Box<dyn Fn(usize) -> (u64, u64)>;
+
+/// Readings around a Send, and around what the receiver waits with.
+fn receiver(
+    lab: &mut Lab,
+    waits: impl Fn(Endpoint, Reply) -> Step,
+) -> Result<(Readings, Readings), SetupError> {
     let endpoint: Endpoint = lab.process.resources.endpoint()?;
     let reply = lab.process.resources.reply()?;
     let (high_context, low_context) = (lab.context(LONG)?, lab.context(LONG)?);
     let (high, receiving) = lab.start_script(
         Role::new(PRIORITY + 1, Home::Twin),
         high_context,
-        vec![Step::recv(endpoint, reply)],
-        vec![Step::recv(endpoint, reply)],
+        vec![waits(endpoint, reply)],
+        vec![waits(endpoint, reply)],
     )?;
     let (low, sending) = lab.start_script(
         Role::new(PRIORITY, Home::Here),
@@ -146,15 +166,11 @@ fn send_and_recv(lab: &mut Lab) -> Result<(), SetupError> {
     high.suspend()?;
     low.suspend()?;
     let (receiving, sending) = (receiving[0].times(), sending[0].times());
-    let overhead = lab.overhead.around_syscall;
     // As in an exchange: run i of the sender is received by run i, and run i + 1 waits.
-    report("send-wake-higher", overhead, |run| {
-        (sending.before[run - 1], receiving.after[run - 1])
-    });
-    report("recv-block", overhead, |run| {
-        (receiving.before[run], sending.after[run - 1])
-    });
-    Ok(())
+    Ok((
+        Box::new(move |run| (sending.before[run - 1], receiving.after[run - 1])),
+        Box::new(move |run| (receiving.before[run], sending.after[run - 1])),
+    ))
 }
 
 /// A thread faults; its handler, of a higher priority and with a context of its own, lets it go

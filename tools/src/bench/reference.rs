@@ -92,6 +92,7 @@ const X86_64_LIMITS: &[(&str, u32)] = &[
     ("reply-recv-10-active", 400),
     ("send-wake-higher", 330),
     ("recv-block", 320),
+    ("nb-send-recv-block", 410),
     ("signal", 185),
     ("signal-no-waiter", 145),
     ("interrupt-to-driver", 395),

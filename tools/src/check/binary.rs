@@ -14,6 +14,7 @@ use sandglass_binary::image::Image;
 /// Functions for system calls that the entry code calls with an empty stack, by the end of their path.
 const CALLS: &[&str] = &[
     "arch::calls::on_call",
+    "arch::calls::on_nb_send_recv",
     "arch::calls::on_recv",
     "arch::calls::on_reply_recv",
     "arch::calls::on_send",

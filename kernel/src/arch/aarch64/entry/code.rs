@@ -13,7 +13,7 @@ use super::handlers::{
 };
 use crate::arch::abi::context::{Context, Register};
 use crate::arch::calls::{
-    on_call, on_recv, on_reply_recv, on_send, on_system_call, on_wait, on_yield,
+    on_call, on_nb_send_recv, on_recv, on_reply_recv, on_send, on_system_call, on_wait, on_yield,
 };
 use crate::cores::CORES;
 
@@ -192,6 +192,8 @@ global_asm!(
     "b.eq {on_wait}",
     "cmn x7, #{yields}",
     "b.eq {on_yield}",
+    "cmn x7, #{nb_send_recv}",
+    "b.eq {on_nb_send_recv}",
     "b {on_system_call}",
     "2:",
     "mov x1, sp",
@@ -263,12 +265,14 @@ global_asm!(
     recv = const -(Syscall::Recv as i64),
     wait = const -(Syscall::Wait as i64),
     yields = const -(Syscall::Yield as i64),
+    nb_send_recv = const -(Syscall::NBSendRecv as i64),
     on_call = sym on_call,
     on_reply_recv = sym on_reply_recv,
     on_send = sym on_send,
     on_recv = sym on_recv,
     on_wait = sym on_wait,
     on_yield = sym on_yield,
+    on_nb_send_recv = sym on_nb_send_recv,
     on_system_call = sym on_system_call,
     on_trap = sym on_trap,
     interrupt = const INTERRUPT as i64,

@@ -12,7 +12,7 @@ use super::descriptors::{Cpu, CPUS, DEBUG, ENTRY_STACK_TOP, ENTRY_STRIDE, USER_C
 use super::handlers::{on_kernel_vector, on_vector, KernelStack, KERNEL_STACKS, STACK_START};
 use crate::arch::abi::context::{Context, Register};
 use crate::arch::calls::{
-    on_call, on_recv, on_reply_recv, on_send, on_system_call, on_wait, on_yield,
+    on_call, on_nb_send_recv, on_recv, on_reply_recv, on_send, on_system_call, on_wait, on_yield,
 };
 use crate::arch::x86_64::machine::core_data::{CoreData, CORE_DATA};
 use crate::arch::x86_64::machine::cpu::{self, Msr};
@@ -272,6 +272,8 @@ global_asm!(
     "je {on_wait}",
     "cmp rdx, {yields}",
     "je {on_yield}",
+    "cmp rdx, {nb_send_recv}",
+    "je {on_nb_send_recv}",
     "jmp {on_system_call}",
     ".size sandglass_system_call_\\core, . - sandglass_system_call_\\core",
 
@@ -391,12 +393,14 @@ global_asm!(
     recv = const Syscall::Recv as i64,
     wait = const Syscall::Wait as i64,
     yields = const Syscall::Yield as i64,
+    nb_send_recv = const Syscall::NBSendRecv as i64,
     on_call = sym on_call,
     on_reply_recv = sym on_reply_recv,
     on_send = sym on_send,
     on_recv = sym on_recv,
     on_wait = sym on_wait,
     on_yield = sym on_yield,
+    on_nb_send_recv = sym on_nb_send_recv,
     on_system_call = sym on_system_call,
     on_vector = sym on_vector,
     on_kernel_vector = sym on_kernel_vector,
