@@ -517,7 +517,11 @@ pub struct BenchArgs {
     /// Compare the kernel that records traces, while it records, with the one that ships
     #[arg(long, conflicts_with = "smp")]
     pub trace: bool,
-    /// Write the cost of capabilities that can be called only into the book
+    /// Show what operations with a straight line touch: memory, lines of caches, branches, and instructions that the processor
+    /// waits for
+    #[arg(long, conflicts_with_all = ["smp", "trace"])]
+    pub touches: bool,
+    /// Write into the book what capabilities cost that can be called only, or with `--touches` what operations touch
     #[arg(long, conflicts_with_all = ["smp", "trace"])]
     pub page: bool,
     /// Also write the figures to FILE as JSON

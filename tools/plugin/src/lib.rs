@@ -14,6 +14,9 @@
 //! writes it: the address is that of the function that waits; the code of that, and of what it calls
 //! meanwhile, is between each `code=ADDRESS` and the `code_end=ADDRESS` in the same place.
 //!
+//! With `touch=ADDRESS`, any number of times, it tells at the machine's end what visits of the kernel touched which came to these
+//! functions, as [`touches`] writes it.
+//!
 //! With `watch_NAME=NUMBER`, for each of what the kernel's file says of itself, and `ram=ADDRESS`, where the machine's memory
 //! begins, it is the witness of the oracle for time, as [`watch`] says; `out` then has a line `finding TEXT` for each finding, and at the machine's
 //! end one of what was asked.
@@ -29,6 +32,7 @@ mod cycles;
 mod meter;
 mod ram;
 mod times;
+mod touches;
 mod visiting;
 mod visits;
 mod waits;
@@ -41,10 +45,11 @@ use std::fs::File;
 use std::io::Write;
 use std::ptr;
 
-use api::{Id, Info, TranslationBlock};
+use api::{Id, Info, Instruction, TranslationBlock};
 use cores::CoreMeter;
 use meter::{Block, Meter, Place};
 use times::Times;
+use touches::{Fetched, TouchMeter};
 use visiting::Visiting;
 use waits::{WaitMeter, Waiting, WaitingCode};
 use watch::{Last, Layout};
@@ -97,6 +102,8 @@ struct Options {
     waits: Vec<u64>,
     code: Vec<u64>,
     code_ends: Vec<u64>,
+    /// Functions of the kernel; what visits touch that come to them is measured.
+    touched: Vec<u64>,
     /// Where the kernel has what the oracle for time asks.
     layout: Option<Layout>,
     /// Physical address at which memory begins.
@@ -136,6 +143,7 @@ impl Options {
             "begin" => &mut self.begins,
             "end" => &mut self.ends,
             "point" => &mut self.points,
+            "touch" => &mut self.touched,
             "wait" => &mut self.waits,
             "code" => &mut self.code,
             "code_end" => &mut self.code_ends,
@@ -162,6 +170,8 @@ impl Options {
     fn measurement(&self) -> Measurement {
         if let Some(layout) = self.layout {
             Measurement::Times(Times::Booting(layout, self.ram))
+        } else if !self.touched.is_empty() {
+            Measurement::Touches(TouchMeter::new(self.touched.clone()))
         } else if self.cores {
             Measurement::Cores(CoreMeter::new(self.busy.len()))
         } else if self.waits.is_empty() {
@@ -209,6 +219,7 @@ enum Measurement {
     Cores(CoreMeter),
     Waits(WaitMeter),
     Times(Times),
+    Touches(TouchMeter),
 }
 
 /// Where measurements go.
@@ -251,6 +262,8 @@ struct State {
     measuring: Option<Measuring>,
     /// The blocks that there are: QEMU translates the same one again and again.
     blocks: HashMap<Known, &'static Known>,
+    /// The instructions that are followed, likewise.
+    fetched: HashMap<u64, &'static Fetched>,
     visiting: Option<Visiting>,
 }
 
@@ -267,6 +280,40 @@ impl State {
         self.measuring
             .as_mut()
             .map(|measuring| &mut measuring.measurement)
+    }
+}
+
+impl State {
+    /// Asks to be called when an instruction of the kernel is executed, and when it accesses memory.
+    ///
+    /// # Safety
+    /// It is one, for the time of the callback.
+    unsafe fn follows(&mut self, instruction: *mut Instruction, address: u64, bytes: &[u8]) {
+        let fetched = Fetched {
+            address,
+            bytes: bytes.len() as u64,
+            serialises: touches::serialises(bytes),
+        };
+        let fetched: &'static Fetched = self
+            .fetched
+            .entry(address)
+            .or_insert_with(|| Box::leak(Box::new(fetched)));
+        // SAFETY: the caller's; what is fetched is one for good.
+        unsafe {
+            api::qemu_plugin_register_vcpu_insn_exec_cb(
+                instruction,
+                touches_code,
+                api::NO_REGISTERS,
+                ptr::from_ref(fetched).cast_mut().cast(),
+            );
+            api::qemu_plugin_register_vcpu_mem_cb(
+                instruction,
+                touches_data,
+                api::NO_REGISTERS,
+                api::READS_AND_WRITES,
+                ptr::null_mut(),
+            );
+        }
     }
 }
 
@@ -334,6 +381,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
         waiting_code: options.waiting_code(),
         options,
         blocks: HashMap::new(),
+        fetched: HashMap::new(),
         visiting,
     };
     // SAFETY: nothing runs yet.
@@ -368,6 +416,7 @@ unsafe extern "C" fn translated(_id: Id, block: *mut TranslationBlock) {
         return;
     }
     let watches_times = matches!(state.measurement(), Some(Measurement::Times(_)));
+    let touches = matches!(state.measurement(), Some(Measurement::Touches(_)));
     for i in 0..length {
         // SAFETY: the block has that instruction, whose bytes are there.
         let (instruction, address, bytes) = unsafe {
@@ -412,6 +461,10 @@ unsafe extern "C" fn translated(_id: Id, block: *mut TranslationBlock) {
                     ptr::null_mut(),
                 );
             }
+        }
+        if touches && is_kernel {
+            // SAFETY: as above.
+            unsafe { state.follows(instruction, address, bytes) };
         }
         if watches_times && state.options.is_first_load(address) {
             // SAFETY: as above.
@@ -508,6 +561,11 @@ unsafe extern "C" fn executed(core: c_uint, known: *mut c_void) {
         Measurement::Cores(meter) => meter.run(core, block.place, known.pauses, block.length),
         Measurement::Waits(meter) => meter.run(core, block, known.waiting),
         Measurement::Times(times) => times.run(known, &mut measuring.out),
+        Measurement::Touches(meter) => match block.place {
+            Place::User => meter.leaves(),
+            Place::Halt => meter.idles(),
+            Place::Kernel | Place::Point => {}
+        },
     }
 }
 
@@ -556,6 +614,37 @@ unsafe extern "C" fn loaded(_core: c_uint, _access: u32, address: u64, _data: *m
     }
 }
 
+/// An instruction of the kernel is executed.
+///
+/// # Safety
+/// QEMU calls it, with what [`State::follows`] registered.
+unsafe extern "C" fn touches_code(_core: c_uint, fetched: *mut c_void) {
+    // SAFETY: once in this callback; the data is an instruction.
+    let (state, fetched) = unsafe { (state(), *fetched.cast::<Fetched>()) };
+    if let Some(Measurement::Touches(meter)) = state.and_then(State::measurement) {
+        meter.executes(fetched);
+    }
+}
+
+/// It reads or writes memory.
+///
+/// # Safety
+/// QEMU calls it.
+unsafe extern "C" fn touches_data(_core: c_uint, access: u32, address: u64, _data: *mut c_void) {
+    // SAFETY: once in this callback.
+    let state = unsafe { state() };
+    if let Some(Measurement::Touches(meter)) = state.and_then(State::measurement) {
+        // SAFETY: what QEMU has said of this access.
+        let (is_store, shift) = unsafe {
+            (
+                api::qemu_plugin_mem_is_store(access),
+                api::qemu_plugin_mem_size_shift(access),
+            )
+        };
+        meter.accesses(address, 1 << shift, is_store);
+    }
+}
+
 /// The machine has come to its end.
 ///
 /// # Safety
@@ -568,8 +657,10 @@ unsafe extern "C" fn finished(_id: Id, _data: *mut c_void) {
     let Some(Measuring { measurement, out }) = &mut state.measuring else {
         return;
     };
-    if let Measurement::Times(Times::Watched(watch)) = measurement {
-        out.write(&watch.summary());
+    match measurement {
+        Measurement::Times(Times::Watched(watch)) => out.write(&watch.summary()),
+        Measurement::Touches(meter) => out.write(&meter.summary()),
+        _ => {}
     }
 }
 
@@ -583,7 +674,7 @@ unsafe extern "C" fn begun(_core: c_uint, _data: *mut c_void) {
         Some(Measurement::Kernel(meter)) => meter.begin(),
         Some(Measurement::Cores(meter)) => meter.begin(),
         Some(Measurement::Waits(meter)) => meter.begin(),
-        Some(Measurement::Times(_)) | None => {}
+        Some(Measurement::Times(_) | Measurement::Touches(_)) | None => {}
     }
 }
 
@@ -625,7 +716,7 @@ unsafe extern "C" fn ended(_core: c_uint, _data: *mut c_void) {
         Measurement::Kernel(meter) => meter.end(),
         Measurement::Cores(meter) => Some(meter.end()),
         Measurement::Waits(meter) => Some(meter.end()),
-        Measurement::Times(_) => None,
+        Measurement::Times(_) | Measurement::Touches(_) => None,
     };
     if let Some(text) = text {
         out.write(&text);

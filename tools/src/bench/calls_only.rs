@@ -1,19 +1,17 @@
 //! What it costs that a client can call a passive server, and nothing else: the table of the book.
 
 use std::fmt::Write;
-use std::fs;
-use std::path::PathBuf;
 
-use anyhow::{bail, Context, Result};
+use anyhow::{Context, Result};
 
+use super::page::Page;
 use super::Row;
-use crate::workspace;
 
-/// The page with the table, in the repository.
-const PAGE: &str = "docs/src/decisions/calls-only.md";
-/// The table stands between these lines.
-const BEGIN: &str = "<!-- `./sandglass bench --page` makes this table. -->\n\n";
-const END: &str = "\n<!-- The end of the table. -->\n";
+/// Where the table is.
+pub const PAGE: Page = Page {
+    path: "docs/src/decisions/calls-only.md",
+    command: "./sandglass bench --page",
+};
 
 /// An operation with both kinds of capabilities.
 struct Operation {
@@ -53,7 +51,7 @@ const OPERATIONS: &[Operation] = &[
 ///
 /// # Errors
 /// A row was not measured.
-fn table(rows: &[Row]) -> Result<String> {
+pub fn table(rows: &[Row]) -> Result<String> {
     let most = |name: &str| {
         let row = rows.iter().find(|row| row.name == name);
         let row = row.with_context(|| format!("the benchmark system printed no row `{name}`"))?;
@@ -74,47 +72,6 @@ fn table(rows: &[Row]) -> Result<String> {
         );
     }
     Ok(text)
-}
-
-fn path() -> PathBuf {
-    workspace::root().join(PAGE)
-}
-
-/// Where the table stands in the text of the page.
-///
-/// # Errors
-/// It has no place there.
-fn place(page: &str) -> Result<std::ops::Range<usize>> {
-    let begin = page.find(BEGIN).map(|at| at + BEGIN.len());
-    let place = begin.and_then(|begin| Some(begin..begin + page[begin..].find(END)?));
-    match place {
-        Some(place) => Ok(place),
-        None => bail!("{PAGE} has no place for the table: the lines\n{BEGIN}{END}"),
-    }
-}
-
-/// Writes it into the page, and returns where that is.
-pub fn write(rows: &[Row]) -> Result<PathBuf> {
-    let path = path();
-    let mut page =
-        fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    page.replace_range(place(&page)?, &table(rows)?);
-    fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))?;
-    Ok(path)
-}
-
-/// What is wrong with the page, if it shows something else than `rows`.
-///
-/// # Errors
-/// The page cannot be read or has no place for a table, or a row was not measured.
-pub fn finding(rows: &[Row]) -> Result<Option<String>> {
-    let path = path();
-    let page =
-        fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    let right = table(rows)?;
-    let is_right = page[place(&page)?] == right;
-    Ok((!is_right)
-        .then(|| format!("{PAGE} shows other figures: run `./sandglass bench --page`\n{right}")))
 }
 
 #[cfg(test)]
@@ -145,14 +102,5 @@ mod tests {
         let rows = parse(Arch::X86_64, "bench call-0-passive 1 2 3\n").unwrap();
         let error = table(&rows).unwrap_err().to_string();
         assert!(error.contains("call-0-passive-calls-only"), "{error}");
-    }
-
-    #[test]
-    fn the_page_has_a_place_and_other_figures_are_found() {
-        let page = fs::read_to_string(path()).unwrap();
-        assert!(page[place(&page).unwrap()].starts_with("| kernel-only instructions |"));
-        assert!(place("nothing").is_err());
-        let finding = finding(&rows(|_| [1, 2])).unwrap().unwrap();
-        assert!(finding.contains("./sandglass bench --page"), "{finding}");
     }
 }

@@ -4,8 +4,10 @@
 //! `bench NAME MIN MEAN MAX` for each row.
 
 mod calls_only;
+mod page;
 mod reference;
 mod smp;
+mod touches;
 mod trace;
 
 use std::fs;
@@ -69,36 +71,63 @@ pub fn run(args: &BenchArgs) -> Result<ExitCode> {
     let arch = args.arch;
     ensure!(
         arch == Arch::X86_64 || !args.trace && !args.page,
-        "the cost of traces, and of capabilities that can be called only, is measured on x86_64 only"
+        "the cost of traces, and the tables of the book, are measured on x86_64 only"
     );
     let root_task = program::build_for(arch, &package.name)?;
-    let rows = measure(arch, Cores::Single, &root_task)?;
-    let findings = if args.trace {
-        let costs = trace::compare(&rows, &measure_traced(&root_task)?)?;
+    let findings = if args.touches {
+        touches(args, &root_task)?
+    } else {
+        compare(args, &root_task)?
+    };
+    for finding in &findings {
+        eprintln!("{finding}");
+    }
+    Ok(ExitCode::from(u8::from(!findings.is_empty())))
+}
+
+/// Prints what operations touch. Returns what is wrong with it.
+fn touches(args: &BenchArgs, root_task: &Path) -> Result<Vec<String>> {
+    let touched = touches::measure(args.arch, root_task)?;
+    let table = touches::table(&touched);
+    print!("{table}");
+    write_json(args, &touched)?;
+    let mut findings: Vec<String> = touches::finding(&touched).into_iter().collect();
+    if args.page {
+        eprintln!("written: {}", touches::PAGE.write(&table)?.display());
+    }
+    if args.arch == Arch::X86_64 {
+        findings.extend(touches::PAGE.finding(&table)?);
+    }
+    Ok(findings)
+}
+
+/// Prints what operations cost, beside the reference or on another kernel. Returns what is wrong with it.
+fn compare(args: &BenchArgs, root_task: &Path) -> Result<Vec<String>> {
+    let arch = args.arch;
+    let rows = measure(arch, Cores::Single, root_task)?;
+    Ok(if args.trace {
+        let costs = trace::compare(&rows, &measure_traced(root_task)?)?;
         print!("{}", trace::table(&costs));
         write_json(args, &costs)?;
         costs.iter().filter_map(trace::Cost::finding).collect()
     } else if args.smp {
-        let comparisons = smp::compare(&rows, &measure(arch, Cores::Smp(1), &root_task)?)?;
+        let comparisons = smp::compare(&rows, &measure(arch, Cores::Smp(1), root_task)?)?;
         print!("{}", smp::table(&comparisons));
         write_json(args, &comparisons)?;
         comparisons.iter().filter_map(Comparison::finding).collect()
     } else {
         print!("{}", table(arch, &rows));
         write_json(args, &rows)?;
+        let table = calls_only::table(&rows)?;
         if args.page {
-            eprintln!("written: {}", calls_only::write(&rows)?.display());
+            eprintln!("written: {}", calls_only::PAGE.write(&table)?.display());
         }
         let mut findings: Vec<String> = rows.iter().filter_map(Row::finding).collect();
         if arch == Arch::X86_64 {
-            findings.extend(calls_only::finding(&rows)?);
+            findings.extend(calls_only::PAGE.finding(&table)?);
         }
         findings
-    };
-    for finding in &findings {
-        eprintln!("{finding}");
-    }
-    Ok(ExitCode::from(u8::from(!findings.is_empty())))
+    })
 }
 
 /// Writes `figures` to the file that was asked for, if any.
@@ -112,9 +141,14 @@ fn write_json(args: &BenchArgs, figures: &impl Serialize) -> Result<()> {
 
 /// Boots the benchmark system on the release kernel for `cores`, and reads what it measured.
 fn measure(arch: Arch, cores: Cores, root_task: &Path) -> Result<Vec<Row>> {
-    let kernel = KernelOptions::on(Variant::Release, cores).for_arch(arch);
-    // Programs read the counter, and one row is of a timer's interrupt.
-    measure_on(&kernel.with_user_timer(), cores, root_task, &[])
+    measure_on(&release(arch, cores), cores, root_task, &[])
+}
+
+/// The release kernel for `cores`. Programs read the counter, and one row is of a timer's interrupt.
+fn release(arch: Arch, cores: Cores) -> KernelOptions {
+    KernelOptions::on(Variant::Release, cores)
+        .for_arch(arch)
+        .with_user_timer()
 }
 
 /// The same on the release kernel that records traces, with a log.
@@ -142,6 +176,19 @@ fn measure_on(
     root_task: &Path,
     arguments: &[&str],
 ) -> Result<Vec<Row>> {
+    parse(
+        kernel.arch,
+        &run_machine(kernel, cores, root_task, arguments)?,
+    )
+}
+
+/// Boots the benchmark system, and returns its console.
+fn run_machine(
+    kernel: &KernelOptions,
+    cores: Cores,
+    root_task: &Path,
+    arguments: &[&str],
+) -> Result<String> {
     let arch = kernel.arch;
     let kernel = kernel::build(kernel)?;
     let machine = Machine {
@@ -166,7 +213,7 @@ fn measure_on(
             outcome.console
         );
     }
-    parse(arch, &outcome.console)
+    Ok(outcome.console)
 }
 
 /// Reads the rows of the console.
