@@ -12,7 +12,9 @@ use super::{records, SchedContext, Tcb};
 use crate::mem::Ref;
 
 /// The threads of a domain on a core that want to run.
+#[repr(C)]
 pub struct Queues {
+    // Who is next of those, and when the first of these comes, are next to each other in memory: most events ask for both.
     /// Those that are ready to run.
     pub ready: ReadyQueues,
     /// Those that wait for their budget.
@@ -22,8 +24,9 @@ pub struct Queues {
 /// One core, and the queues of the domain that runs there. `None` as thread or context stands for idleness, which
 /// is never charged.
 #[repr(C)]
+#[repr(align(64))]
 pub struct Core {
-    // What is used most comes first, where instructions that name it are shorter.
+    // What is used most comes first, where instructions that name it are shorter, in one line of a cache.
     thread: Cell<Option<Ref<Tcb>>>,
     context: Cell<Option<Ref<SchedContext>>>,
     now: Cell<u64>,

@@ -27,6 +27,7 @@ impl List {
 }
 
 /// The ready queues. Invariant: a priority is `taken` exactly if its list has a thread.
+#[repr(C)]
 pub struct ReadyQueues {
     lists: [Cell<List>; 256],
     taken: Priorities,

@@ -36,18 +36,19 @@ const NODES: usize = 2 * PRIORITIES;
 const NEVER: u64 = u64::MAX;
 
 /// The release queues.
+#[repr(C)]
 pub struct ReleaseQueues {
-    queues: [Queue; PRIORITIES],
     earliest: [Cell<u64>; NODES],
     taken: Priorities,
+    queues: [Queue; PRIORITIES],
 }
 
 impl ReleaseQueues {
     pub const fn new() -> Self {
         ReleaseQueues {
-            queues: [const { Queue::new() }; PRIORITIES],
             earliest: [const { Cell::new(NEVER) }; NODES],
             taken: Priorities::new(),
+            queues: [const { Queue::new() }; PRIORITIES],
         }
     }
 

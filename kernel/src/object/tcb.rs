@@ -6,6 +6,7 @@
 
 use crate::Kernel;
 use core::cell::Cell;
+use core::mem::offset_of;
 
 use super::queue::Links;
 use super::ready::ReadyLinks;
@@ -126,27 +127,34 @@ enum Age {
 pub struct Tcb {
     pub(crate) slots: [Slot; TcbSlot::COUNT as usize],
     context: Context,
-    fpu: FpuState,
+    // What most events look at, in one line of a cache.
     state: Cell<State>,
     sched_context: Cell<Option<Ref<SchedContext>>>,
-    notification: Cell<Option<Ref<Notification>>>,
     yield_to: Cell<Option<Ref<SchedContext>>>,
-    buffer_address: Cell<u64>,
-    fault: Cell<Option<Fault>>,
-    links: Links,
-    ready_links: ReadyLinks,
+    notification: Cell<Option<Ref<Notification>>>,
     place: Cell<Place>,
     priority: Cell<u8>,
     max_controlled_priority: Cell<u8>,
     domain: Cell<u8>,
     core: Cell<CoreId>,
     fpu_disabled: Cell<bool>,
-    progress: Cell<Option<ResumePoint>>,
     progress_age: Cell<Age>,
+    buffer_address: Cell<u64>,
+    links: Links,
+    ready_links: ReadyLinks,
+    fault: Cell<Option<Fault>>,
+    fpu: FpuState,
+    progress: Cell<Option<ResumePoint>>,
     name: Cell<[u8; NAME_BYTES]>,
 }
 
 const _: () = assert!(size_of::<Tcb>() == 1 << sandglass_abi::object::TCB_BITS);
+const _: () = assert!(line_of(offset_of!(Tcb, state)) == line_of(offset_of!(Tcb, progress_age)));
+
+/// The line of a cache, of 64 bytes, that this offset into a thread control block is in.
+const fn line_of(offset: usize) -> usize {
+    offset / 64
+}
 
 /// Where the fields are that somebody needs who watches from outside on which time a thread runs.
 pub mod offset {

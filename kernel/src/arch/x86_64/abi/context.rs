@@ -55,8 +55,8 @@ const RFLAGS_FIXED: u64 = 0x202;
 /// Trap flag and the reserved bits 3 and 5: never settable through the ABI.
 const RFLAGS_CLEARED: u64 = 0x128;
 
-/// The saved user state of a thread, FPU apart.
-#[repr(C)]
+/// The saved user state of a thread, FPU apart, in as few lines of a cache as it takes.
+#[repr(C, align(64))]
 pub struct Context {
     words: [Cell<u64>; WORDS],
     /// Nothing in kernels without the hardware-debug API.

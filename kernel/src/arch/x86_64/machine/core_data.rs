@@ -8,8 +8,8 @@ use super::cpu;
 use crate::arch::abi::context::{Context, FpuState};
 use crate::cores::{CoreId, CORES};
 
-/// The data of one core. The order is the entry code's matter.
-#[repr(C)]
+/// The data of one core, in a line of a cache of its own. The order is the entry code's matter.
+#[repr(C, align(64))]
 pub struct CoreData {
     /// Context of the thread that runs, where its registers are stored.
     pub(in crate::arch::x86_64) context: Cell<*const Context>,
