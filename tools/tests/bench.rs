@@ -23,6 +23,11 @@ fn no_operation_exceeds_its_limit() {
 }
 
 #[test]
+fn operations_touch_what_the_book_says() {
+    assert_within_limits(&["--touches"]);
+}
+
+#[test]
 fn a_message_takes_at_most_15_percent_more_on_the_smp_kernel() {
     assert_within_limits(&["--smp"]);
 }

@@ -91,7 +91,7 @@ fn touches(args: &BenchArgs, root_task: &Path) -> Result<Vec<String>> {
     let table = touches::table(&touched);
     print!("{table}");
     write_json(args, &touched)?;
-    let mut findings: Vec<String> = touches::finding(&touched).into_iter().collect();
+    let mut findings: Vec<String> = touches::finding(args.arch, &touched).into_iter().collect();
     if args.page {
         eprintln!("written: {}", touches::PAGE.write(&table)?.display());
     }
