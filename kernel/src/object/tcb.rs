@@ -139,11 +139,11 @@ pub struct Tcb {
     core: Cell<CoreId>,
     fpu_disabled: Cell<bool>,
     progress_age: Cell<Age>,
+    fpu: FpuState,
     buffer_address: Cell<u64>,
     links: Links,
     ready_links: ReadyLinks,
     fault: Cell<Option<Fault>>,
-    fpu: FpuState,
     progress: Cell<Option<ResumePoint>>,
     name: Cell<[u8; NAME_BYTES]>,
 }
