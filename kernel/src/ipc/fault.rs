@@ -6,7 +6,7 @@ use sandglass_abi::message::MessageInfo;
 use super::{endpoint, Message, Writer};
 use crate::arch::abi::debug_fault;
 use crate::arch::bounds::turns;
-use crate::arch::Transfer;
+use crate::arch::{Context, Transfer};
 use crate::cap::EndpointCap;
 use crate::mem::objects::tcb_slot;
 use crate::mem::Ref;
@@ -14,18 +14,8 @@ use crate::object::{Fault, LookupFailure, State, Tcb, TcbSlot};
 use crate::time::{account, Turn};
 use crate::{debug, Kernel, View};
 
-/// Most words of the message about it (05, section 2).
-#[inline(always)]
-fn most_words(fault: Fault) -> usize {
-    match fault {
-        Fault::Cap { .. } => label::cap_fault::GUARD_MISMATCH_BITS_FOUND + 1,
-        Fault::UnknownSyscall { .. } => Transfer::UnknownSyscall.len() + 1,
-        Fault::UserException { .. } => label::user_exception::LENGTH,
-        Fault::Timeout { .. } => label::timeout::LENGTH,
-        Fault::Vm { .. } => label::vm_fault::LENGTH,
-        Fault::Debug(_) => label::debug_exception::LENGTH,
-    }
-}
+/// Most words of a message about a fault (05, section 2).
+const MOST_WORDS: usize = Transfer::UnknownSyscall.len() + 1;
 
 /// The endpoint that `slot` of `thread` names as its handler, if there is one that admits senders:
 /// an endpoint whose deletion has begun is none any more.
@@ -70,10 +60,51 @@ pub fn write_message(k: &Kernel, thread: Ref<Tcb>, receiver: Ref<Tcb>, badge: u6
     let Some(fault) = thread.at(k).fault() else {
         return;
     };
-    let mut message = Writer::new(k, receiver, most_words(fault));
-    let context = thread.at(k).context();
-    let register = |order, i| context.transfer_get(order, i).unwrap_or(0);
-    let label = match fault {
+    match fault {
+        // What comes most: where each word goes is known to the compiler.
+        Fault::UserException { number, code } => {
+            const ORDER: Transfer = Transfer::UserException;
+            let register = |i| thread.at(k).context().transfer_get(ORDER, i).unwrap_or(0);
+            let mut message = Writer::new(k, receiver, label::user_exception::LENGTH);
+            message.push(register(0));
+            message.push(register(1));
+            message.push(register(2));
+            message.push(u64::from(number));
+            message.push(u64::from(code) & ((1 << label::user_exception::CODE_BITS) - 1));
+            message.finish(label::USER_EXCEPTION, badge);
+        }
+        Fault::Vm {
+            address,
+            instruction,
+            status,
+        } => {
+            let mut message = Writer::new(k, receiver, label::vm_fault::LENGTH);
+            message.push(thread.at(k).context().fault_ip());
+            message.push(address);
+            message.push(u64::from(instruction));
+            message.push(u64::from(status));
+            message.finish(label::VM_FAULT, badge);
+        }
+        Fault::Timeout { badge: of_context } => {
+            let mut message = Writer::new(k, receiver, label::timeout::LENGTH);
+            message.push(of_context);
+            if let Some(context) = thread.at(k).sched_context() {
+                message.push(account::report_consumed(k, context));
+            }
+            message.finish(label::TIMEOUT, badge);
+        }
+        _ => {
+            let mut message = Writer::new(k, receiver, MOST_WORDS);
+            let label = write_long(fault, thread.at(k).context(), &mut message);
+            message.finish(label, badge);
+        }
+    }
+}
+
+/// Writes the words of another message. Returns its label.
+#[inline(always)]
+fn write_long(fault: Fault, context: &Context, message: &mut Writer) -> u64 {
+    match fault {
         Fault::Cap {
             cptr,
             in_receive_phase,
@@ -82,47 +113,23 @@ pub fn write_message(k: &Kernel, thread: Ref<Tcb>, receiver: Ref<Tcb>, badge: u6
             message.push(context.fault_ip());
             message.push(cptr);
             message.push(u64::from(in_receive_phase));
-            push_lookup_failure(&mut message, failure);
+            push_lookup_failure(message, failure);
             label::CAP_FAULT
         }
         Fault::UnknownSyscall { number } => {
             const ORDER: Transfer = Transfer::UnknownSyscall;
             for i in turns::<{ ORDER.len() as u64 }, _>(0..ORDER.len()) {
-                message.push(register(ORDER, i));
+                message.push(context.transfer_get(ORDER, i).unwrap_or(0));
             }
             message.push(number);
             label::UNKNOWN_SYSCALL
         }
-        Fault::UserException { number, code } => {
-            // One by one: each then goes to a place that the compiler knows.
-            message.push(register(Transfer::UserException, 0));
-            message.push(register(Transfer::UserException, 1));
-            message.push(register(Transfer::UserException, 2));
-            message.push(u64::from(number));
-            message.push(u64::from(code) & ((1 << label::user_exception::CODE_BITS) - 1));
+        Fault::Debug(event) => debug_fault::write(event, context, message),
+        Fault::UserException { .. } | Fault::Vm { .. } | Fault::Timeout { .. } => {
+            never!("each has a message of its own");
             label::USER_EXCEPTION
         }
-        Fault::Timeout { badge } => {
-            message.push(badge);
-            if let Some(context) = thread.at(k).sched_context() {
-                message.push(account::report_consumed(k, context));
-            }
-            label::TIMEOUT
-        }
-        Fault::Vm {
-            address,
-            instruction,
-            status,
-        } => {
-            message.push(context.fault_ip());
-            message.push(address);
-            message.push(u64::from(instruction));
-            message.push(u64::from(status));
-            label::VM_FAULT
-        }
-        Fault::Debug(event) => debug_fault::write(event, context, &mut message),
-    };
-    message.finish(label, badge);
+    }
 }
 
 /// Adds the type of a lookup failure and its details (02, section 4).

@@ -99,15 +99,16 @@ impl<'k> Queue<'k> {
     }
 
     /// Uses up the refills, from the head on, that end at `goal` or before and are usable before `latest`: each comes back
-    /// one period later, at the end of the queue.
+    /// one period later, at the end of the queue. Returns where the head ends then.
     #[inline(always)]
-    fn use_whole(&mut self, goal: u64, latest: u64, stood_still: bool) {
+    fn use_whole(&mut self, goal: u64, latest: u64, stood_still: bool) -> u64 {
         let mut rounds = Together::<4>::new(!stood_still);
         let mut turns = Charged::new(!stood_still);
         // All but the last; then the last, but not the first again, which has more than is left of the charge.
         let mut searches = Together::<2>::new(!stood_still);
         let mut left = MAX_CHARGED;
-        while left > 0 && self.head_end() <= goal && self.head.time < latest {
+        let mut head_end = self.head_end();
+        while left > 0 && head_end <= goal && self.head.time < latest {
             rounds.turn();
             // Some may be joined to the last one: it is left to the next round.
             let mut count = 1;
@@ -118,7 +119,9 @@ impl<'k> Queue<'k> {
             }
             self.use_first(count, &mut turns);
             left -= count;
+            head_end = self.head_end();
         }
+        head_end
     }
 
     /// The first `count` refills, of more if it is more than one, are used up. The head may be joined to the last one; what
@@ -135,10 +138,22 @@ impl<'k> Queue<'k> {
         if self.tail().end(self.end) < head.time {
             self.append(head);
         }
+        if count > 1 {
+            self.use_behind(count - 1, again, turns);
+        }
+        let used = self.head.start;
+        self.head = self.second().unwrap_or(head);
+        self.end += self.head.start - used;
+        self.join(1);
+    }
+
+    /// The `count` refills behind the head come back as `again` says, and are left out where they were.
+    #[inline(always)]
+    fn use_behind(&mut self, count: usize, again: impl Fn(Queued) -> Queued, turns: &mut Charged) {
         // There is a place that is not in use, so none is written before it is read.
         let (ring, mut from) = (self.ring, self.first);
         let mut to = self.wrap(self.first + self.queued);
-        let mut rest = count - 1;
+        let mut rest = count;
         let mut parts = Turns::<3>::new();
         while rest > 0 {
             parts.turn();
@@ -153,12 +168,8 @@ impl<'k> Queue<'k> {
             (from, to) = (self.wrap(from + length), self.wrap(to + length));
             rest -= length;
         }
-        self.queued += count - 1;
-        let used = self.head.start;
-        self.join(count - 1);
-        self.head = self.second().unwrap_or(head);
-        self.end += self.head.start - used;
-        self.join(1);
+        self.queued += count;
+        self.join(count);
     }
 
     /// Traces say that the first `count` refills, of more, come back.
@@ -200,16 +211,16 @@ impl<'k> Queue<'k> {
     /// Puts a refill behind the last one. There is room.
     #[inline(always)]
     fn append(&mut self, refill: Queued) {
-        self.queued += 1;
-        if let Some(last) = self.last() {
-            last.set(refill);
+        if let Some(free) = self.ring.get(self.wrap(self.first + self.queued)) {
+            free.set(refill);
         }
+        self.queued += 1;
     }
 
-    /// `used` ticks of the head, which has more, are used.
+    /// `used` ticks of the head, which has more, are used: one at least.
     #[inline(always)]
     fn use_part(&mut self, used: u64, period: u64) {
-        if used == 0 || self.head.time >= self.refills.k.constants.max_release() {
+        if self.head.time >= self.refills.k.constants.max_release() {
             return;
         }
         let time = self.head.time + period;
@@ -239,13 +250,10 @@ impl<'k> Queue<'k> {
         self.queued -= count;
     }
 
-    /// The head is joined to what follows it until it has the `least` budget, and delays what comes too early.
+    /// The head, which has less, is joined to what follows it until it has the `least` budget, and delays what comes too early.
     #[inline(always)]
     fn fill_head(&mut self, least: u64) {
         let start = self.head.start;
-        if self.head_end() - start >= least {
-            return;
-        }
         // Those that start before it has so much, the last of which is not delayed.
         let count = self.count_while(|each| each.start - start < least);
         self.join(count.saturating_sub(1));
@@ -400,12 +408,16 @@ impl<'k> Refills<'k> {
         let mut queue = Queue::of(self);
         let stood_still = used > self.head().amount + constants.min_budget();
         let goal = queue.head.start + used;
-        queue.use_whole(goal, constants.max_release(), stood_still);
+        let mut head_end = queue.use_whole(goal, constants.max_release(), stood_still);
         // The rest is a part of the head, but for a charge that the bound cut short.
-        if goal < queue.head_end() {
-            queue.use_part(goal - queue.head.start, self.context().period());
+        let rest = goal - queue.head.start;
+        if rest > 0 && goal < head_end {
+            queue.use_part(rest, self.context().period());
+            head_end = queue.head_end();
         }
-        queue.fill_head(constants.min_budget());
+        if head_end - queue.head.start < constants.min_budget() {
+            queue.fill_head(constants.min_budget());
+        }
         queue.store();
     }
 
@@ -429,6 +441,10 @@ impl<'k> Refills<'k> {
     /// [`Refills::charge_part`], in general.
     #[inline(never)]
     fn schedule_part(self, used: u64) {
+        // Behind an event that has paid for itself.
+        if used == 0 {
+            return;
+        }
         let mut queue = Queue::of(self);
         queue.use_part(used, self.context().period());
         queue.store();

@@ -98,11 +98,11 @@ const X86_64_LIMITS: &[(&str, u32)] = &[
     ("interrupt-to-driver", 395),
     ("signal-wake-higher", 285),
     ("wait-block", 300),
-    ("fault-to-handler", 375),
+    ("fault-to-handler", 370),
     ("fault-reply", 490),
     ("yield-alone", 185),
     ("set-priority-self", 330),
-    ("timer-to-timeout-fault", 450),
+    ("timer-to-timeout-fault", 380),
     ("map-page", 470),
     ("protect-page", 470),
 ];
