@@ -71,7 +71,6 @@ impl Page {
 #[cfg(test)]
 mod tests {
     use super::super::{calls_only, touches};
-    use super::*;
 
     #[test]
     fn pages_have_places_and_other_figures_are_found() {

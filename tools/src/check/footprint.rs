@@ -7,12 +7,12 @@ use super::call_graph::callees;
 
 const KIB: u64 = 1024;
 /// Maximum bytes of code of the single-core kernel, and of the SMP kernel.
-const TEXT: u64 = 97 * KIB;
-const SMP_TEXT: u64 = 121 * KIB;
+const TEXT: u64 = 99 * KIB;
+const SMP_TEXT: u64 = 123 * KIB;
 /// And of one with several domains, for one core: the queues of a domain are found by its number.
 const DOMAINS_TEXT: u64 = 104 * KIB;
 /// The same for aarch64, of which an instruction has four bytes.
-const AARCH64_TEXT: u64 = 89 * KIB;
+const AARCH64_TEXT: u64 = 91 * KIB;
 const AARCH64_SMP_TEXT: u64 = 102 * KIB;
 /// Maximum bytes of data that is not code: with one core, and for each further one. On aarch64 the first tables of
 /// translations are a part of it.

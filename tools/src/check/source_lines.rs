@@ -23,7 +23,7 @@ const KERNEL: &str = "kernel/src";
 const APART: [&str; 4] = ["arch", "boot", "trace", "mem/log.rs"];
 /// Maximum lines of the generic kernel, and of one of its functions: 8,000 for what it does, and what it does once more,
 /// quicker (`fast/`).
-const LINES: usize = 9_100;
+const LINES: usize = 9_250;
 const FUNCTION: usize = 60;
 
 /// What was counted.
