@@ -4,6 +4,7 @@
 //! is then `status * 2 + 1`. On aarch64 it ends it by semihosting, and the status is QEMU's exit code. The console is the
 //! first serial port.
 
+pub mod gdb;
 mod mode;
 mod printer;
 pub mod session;

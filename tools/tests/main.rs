@@ -15,6 +15,7 @@ mod image;
 mod kernel_rules;
 mod listings;
 mod loader;
+mod machine_events;
 mod machine_state;
 mod monitor;
 mod platforms;

@@ -32,7 +32,7 @@ boots that architecture's kernels, those of the ABI's profile and one that lets 
 `./sandglass machine table` has made this page from `tools/src/machine/table.rs`; a test fails when it is out of date.
 ";
 
-/// What the state of the processor cannot show.
+/// What the state of the processor cannot show, and what becomes of events that no table has.
 const CONCLUSION: &str = "
 ## What the first table does not show
 
@@ -43,6 +43,27 @@ const CONCLUSION: &str = "
   counters of the cores agree to 1 µs, or the kernel does not start.
 - **What users may do**: RDTSC, RDTSCP, CPUID, SSE, RDRAND and the like, if the processor has them, as the ABI says (07,
   section 2).
+
+## When the machine says that something is wrong
+
+A **non-maskable interrupt** (NMI: of the chipset, a button, a watchdog) and a **machine check** (a defect that a processor has
+found) are nobody's exception: nobody can say what can still be relied on. Whatever the core executes, in user code, in the
+kernel, with the user's address space or stack still in use, or idling, the machine ends, with status 5 and one line on the
+console, of release kernels, too:
+
+```text
+NMI on core 0, user code at 0x2013d4
+machine check on core 1, kernel at 0xffffffff8010cf3f: bank 3, status 0xbe00000000000135, address 0x1234000
+```
+
+The bank is the first one that has an error; the processor's manual explains its status. At the start, each core forgets the
+errors of before, and has every bank report. The core that comes first interrupts all others, which stop; if all come at once,
+one of them speaks. A second machine check before the first one is dealt with resets the machine: that is the processor's
+rule. So does one that comes before the kernel's gates are loaded. The time until the end is that of the line, 87 µs for each
+character on a real port; no thread runs on that core meanwhile, and on the others none after the interrupt.
+
+QEMU's monitor raises both in tests (`nmi`, `mce`), in user code, at instructions of all ways in and out, and on a core that
+idles: `machine_events::what_comes_in_the_kernel_ends_the_machine_in_words` and those beside it.
 ";
 
 /// The page.

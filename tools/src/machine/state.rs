@@ -33,6 +33,7 @@ pub struct State {
 /// What expected values depend on.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Features {
+    pub machine_checks: bool,
     pub smep: bool,
     pub smap: bool,
     pub umip: bool,
@@ -160,7 +161,10 @@ impl Features {
     pub fn of(session: &mut Session) -> Result<Self> {
         let (ebx, ecx) = (session.features(7, "EBX")?, session.features(7, "ECX")?);
         let edx = session.features(0x8000_0001, "EDX")?;
+        const MACHINE_CHECKS: u32 = 1 << 7 | 1 << 14;
+        let basic = session.features(1, "EDX")?;
         Ok(Self {
+            machine_checks: basic & MACHINE_CHECKS == MACHINE_CHECKS,
             smep: ebx & 1 << 7 != 0,
             smap: ebx & 1 << 20 != 0,
             umip: ecx & 1 << 2 != 0,

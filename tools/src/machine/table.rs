@@ -134,10 +134,10 @@ const X86_64: &[Group] = &[
         rows: &[
             row("CR0", "env.cr[0]", Bits { mask: !(1 << 3), value: 0x8001_0033 }, "paging, write protection, native FPU errors, no alignment checks, caches on; TS while the thread has no FPU", CPU),
             row("CR3", "env.cr[3]", Bits { mask: 0xfff, value: 0 }, "the thread's root; tables are cached", ENTRY),
-            row("CR4", "env.cr[4]", Of("PAE, OSFXSR; SMEP, SMAP, UMIP if the processor has them", |f, _| {
+            row("CR4", "env.cr[4]", Of("PAE, OSFXSR; MCE, SMEP, SMAP, UMIP if the processor has them", |f, _| {
                 let bit = |has: bool, bit: u32| u64::from(has) << bit;
-                1 << 5 | 1 << 9 | bit(f.features.umip, 11) | bit(f.features.smep, 20) | bit(f.features.smap, 21)
-            }), "no global pages, RDPMC, FSGSBASE, OSXSAVE, PCID, keys, or SSE exceptions of their own", CPU),
+                1 << 5 | 1 << 9 | bit(f.features.machine_checks, 6) | bit(f.features.umip, 11) | bit(f.features.smep, 20) | bit(f.features.smap, 21)
+            }), "a machine check ends the machine in words, not by a reset; no global pages, RDPMC, FSGSBASE, OSXSAVE, PCID, keys, or SSE exceptions of their own", CPU),
             row("CR8", "apic.tpr", Is(0), "no interrupt is held back", APIC),
             row("EFER", "env.efer", Of("SCE, LME, LMA; NXE if the processor has it", |f, _| {
                 0x501 | u64::from(f.features.no_execute) << 11
@@ -187,11 +187,11 @@ const X86_64: &[Group] = &[
             row("thermal entry", "apic.lvt[1]", Bits { mask: 1 << 16, value: 1 << 16 }, "masked by a reset; firmware may have it tell itself (SMI)", "nothing"),
             row("performance entry", "apic.lvt[2]", Bits { mask: 1 << 16, value: 1 << 16 }, "masked", APIC),
             row("LINT0 entry", "apic.lvt[3]", Is(1 << 16), "masked: the legacy controllers", APIC),
-            row("LINT1 entry", "apic.lvt[4]", Is(1 << 16), "masked: non-maskable interrupts", APIC),
+            row("LINT1 entry", "apic.lvt[4]", Is(4 << 8), "a non-maskable interrupt, which ends the machine in words", APIC),
             row("error entry", "apic.lvt[5]", Is(1 << 16), "masked", APIC),
             row("timer divider", "apic.divide_conf", Is(0xb), "1", APIC),
             row("destination format", "apic.dest_mode", Is(0xf), "flat", APIC),
-            row("logical destination", "apic.log_dest", Is(0), "none", APIC),
+            row("logical destination", "apic.log_dest", Of("a bit for the core", |_, core| 1 << core), "by which the kernel interrupts all others, in the end", APIC),
             row("in service, from 0", "apic.isr[0]", Is(0), "an interrupt that is not ended keeps out those below it", "`handlers.rs`: `act`"),
             row("in service, from 32", "apic.isr[1]", Is(0), "likewise", "`handlers.rs`: `act`"),
             row("in service, from 64", "apic.isr[2]", Is(0), "likewise", "`handlers.rs`: `act`"),

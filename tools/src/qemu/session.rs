@@ -81,7 +81,12 @@ impl Session {
 
     /// The registers of all processors, as QEMU prints them.
     pub fn registers(&mut self) -> Result<String> {
-        let line = json!({ "command-line": "info registers -a" });
+        self.monitor("info registers -a")
+    }
+
+    /// What QEMU's monitor says to a line of a human.
+    pub fn monitor(&mut self, line: &str) -> Result<String> {
+        let line = json!({ "command-line": line });
         let text = self.ask("human-monitor-command", line)?;
         Ok(text.as_str().context("a text")?.to_owned())
     }
@@ -163,7 +168,7 @@ impl Session {
 }
 
 /// Asks until there is an answer, for a while.
-fn retry<T>(mut ask: impl FnMut() -> Option<T>) -> Option<T> {
+pub(super) fn retry<T>(mut ask: impl FnMut() -> Option<T>) -> Option<T> {
     (0..LOOKS).find_map(|_| {
         let answer = ask();
         if answer.is_none() {

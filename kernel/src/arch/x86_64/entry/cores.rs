@@ -220,7 +220,7 @@ extern "C" fn begin(core: CoreId) -> ! {
     unsafe { cpu::set_root(paging::kernel_root()) }
     cpu::init();
     descriptors::init(core);
-    LOCAL_APIC.enable(LOCAL_APICS.load(Ordering::Relaxed));
+    LOCAL_APIC.enable(core, LOCAL_APICS.load(Ordering::Relaxed));
     guard.k.machine.start_timer();
     guard.k.machine.use_address_space(None);
     guard.leave();

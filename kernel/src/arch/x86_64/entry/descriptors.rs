@@ -10,6 +10,7 @@ use super::code;
 #[cfg(feature = "hardware-debug")]
 use crate::arch::x86_64::machine::cpu;
 use crate::arch::x86_64::machine::cpu::{write_msr, Msr};
+use crate::arch::x86_64::machine::vectors;
 use crate::cores::{CoreId, CORES};
 
 /// Kernel code (01, section 4.1, as the others).
@@ -40,9 +41,9 @@ pub const ENTRY_STRIDE: u64 = 8;
 /// Exceptions that may strike where the stack pointer is the user's or about to change: they have
 /// stacks of their own.
 pub const DEBUG: usize = 1;
-const NON_MASKABLE: usize = 2;
+const NON_MASKABLE: usize = vectors::NON_MASKABLE as usize;
 const DOUBLE_FAULT: usize = 8;
-const MACHINE_CHECK: usize = 18;
+const MACHINE_CHECK: usize = vectors::MACHINE_CHECK as usize;
 /// INT3 is the one exception that users may raise by its number (05, section 2.3).
 const BREAKPOINT: usize = 3;
 /// First vector that users may raise by its number (05, section 2.2).

@@ -28,6 +28,7 @@ use crate::arch::turn::{entered, KernelGuard};
 use crate::arch::x86_64::machine::apic::LOCAL_APIC;
 use crate::arch::x86_64::machine::core_data::CoreData;
 use crate::arch::x86_64::machine::cpu;
+use crate::arch::x86_64::machine::machine_check;
 use crate::arch::x86_64::machine::vectors::*;
 use crate::cores::{CoreId, CORES};
 use crate::event::{self, Next, Trap};
@@ -79,11 +80,19 @@ fn end_stray(vector: u64) -> bool {
     stray || vector == SPURIOUS
 }
 
-/// A vector that the thread can raise and a device, too, if it was told one which the kernel has given to nobody; the
+/// Whether the machine says by `vector` that something is wrong with it.
+fn is_of_machine(vector: u64) -> bool {
+    vector == NON_MASKABLE || vector == MACHINE_CHECK && machine_check::is_one()
+}
+
+/// A vector of which the local APIC or the processor says who has raised it: one that the thread can raise and a device, too, if it was told one which the kernel has given to nobody; the
 /// context is stored. It never comes back to [`on_vector`], which so has no registers to save.
 #[cold]
 #[inline(never)]
 fn on_doubtful_vector(core: CoreId, vector: u64, code: u64) -> ! {
+    if is_of_machine(vector) {
+        fatal::of_machine(vector, core, true, context(core).fault_ip());
+    }
     if end_stray(vector) {
         // SAFETY: the thread that was interrupted, which nobody touched.
         unsafe { exit(core, CoreData::of(core).context.get()) }
@@ -115,10 +124,16 @@ pub extern "C" fn on_vector(vector: u64, code: u64, core: CoreId) -> ! {
         }),
         #[cfg(feature = "hardware-debug")]
         DEBUG | BREAKPOINT => debugging::on_exception(core, vector),
-        0..FIRST_LEGAL => Trap::Exception(Exception::Other {
-            number: vector as u32,
-            code: code as u32,
-        }),
+        0..FIRST_LEGAL => {
+            // In here, so that interrupts need not be told from it.
+            if vector == NON_MASKABLE {
+                on_doubtful_vector(core, vector, code);
+            }
+            Trap::Exception(Exception::Other {
+                number: vector as u32,
+                code: code as u32,
+            })
+        }
         _ if vector < FIRST_INTERRUPT || vector >= FIRST_SOFTWARE as u64 => {
             on_doubtful_vector(core, vector, code)
         }
@@ -136,13 +151,16 @@ pub extern "C" fn on_vector(vector: u64, code: u64, core: CoreId) -> ! {
 }
 
 /// An interrupt or exception inside the kernel, at `ip` with these `flags`: interrupts only while it idles,
-/// exceptions never.
+/// exceptions never, but those by which the machine says that something is wrong with it.
 pub extern "C" fn on_kernel_vector(vector: u64, code: u64, ip: u64, flags: u64, core: CoreId) -> ! {
     let core = entered(core);
     if flags & FLAG_VIRTUAL_8086 != 0 {
         fatal::virtual_8086(vector, ip);
     }
     if !(FIRST_INTERRUPT..FIRST_SOFTWARE as u64).contains(&vector) {
+        if is_of_machine(vector) {
+            fatal::of_machine(vector, core, false, ip);
+        }
         if vector >= FIRST_LEGAL && end_stray(vector) {
             cpu::idle();
         }

@@ -7,6 +7,7 @@ use super::layout::{device_page, LOCAL_APIC_PAGE};
 use super::paging::{map_io_apic, map_local_apic};
 use super::vectors::TIMER;
 use crate::arch::bounds::turns;
+use crate::cores::CoreId;
 
 /// Registers of the local APIC: byte offsets in its page.
 #[derive(Clone, Copy)]
@@ -37,13 +38,15 @@ enum Register {
 /// Enable bit of the spurious-interrupt register, with vector 255.
 const ENABLED_SPURIOUS_255: u32 = 0x1ff;
 const ENTRY_MASKED: u32 = 1 << 16;
+/// An entry, or a command: a non-maskable interrupt.
+const NON_MASKABLE: u32 = 4 << 8;
 /// Highest entry, in the version register, from which on there is one of performance counters.
 const HAS_PERFORMANCE_ENTRY: u32 = 4;
 /// Timer entry: fires when the time-stamp counter reaches the deadline register.
 const TIMER_TSC_DEADLINE: u32 = 2 << 17;
 /// The timer counts at the undivided rate.
 const DIVIDE_BY_1: u32 = 0xb;
-/// Flat logical destinations; the kernel addresses processors physically.
+/// Flat logical destinations: a bit for each core.
 const FLAT: u32 = u32::MAX;
 
 /// Command: the interrupt before has not been sent yet.
@@ -52,8 +55,10 @@ const COMMAND_PENDING: u32 = 1 << 12;
 const COMMAND_ASSERT: u32 = 1 << 14;
 const COMMAND_RESET: u32 = 5 << 8;
 const COMMAND_START: u32 = 6 << 8;
-/// Command: to all other cores, whatever the target.
-const COMMAND_OTHERS: u32 = 3 << 18;
+/// Command: the target is a logical destination.
+const COMMAND_LOGICAL: u32 = 1 << 11;
+/// Where a logical destination is in its register, and in a command's target.
+const DESTINATION: u32 = 24;
 /// Looks at the command before an interrupt that is not sent is given up: it takes microseconds.
 const PATIENCE: u32 = 1_000_000;
 
@@ -104,28 +109,25 @@ impl LocalApic {
         }
         let paddr = base & BASE_ADDRESS;
         map_local_apic(paddr);
-        self.enable(paddr);
+        self.enable(CoreId::BOOT, paddr);
         Some(paddr)
     }
 
-    /// Enables this core's APIC, which is not in x2APIC mode, at the physical address that is mapped,
-    /// and masks what it could raise by itself.
-    pub fn enable(self, paddr: u64) {
+    /// Enables the APIC of `core`, which executes this; it is not in x2APIC mode. Its physical address is to be the one that
+    /// is mapped. Masks what it could raise by itself; a non-maskable interrupt of the machine's gets through.
+    pub fn enable(self, core: CoreId, paddr: u64) {
         // SAFETY: as above; enables the APIC, whose interrupts are off, at an address that is its.
         unsafe {
             let base = cpu::read_msr(Msr::ApicBase) & !BASE_ADDRESS;
             cpu::write_msr(Msr::ApicBase, base | paddr | BASE_ENABLED);
         }
         self.write(Register::DestinationFormat, FLAT);
-        self.write(Register::LogicalDestination, 0);
+        let destination = 1 << DESTINATION << core.index();
+        self.write(Register::LogicalDestination, destination);
         self.write(Register::TaskPriority, 0);
-        for entry in [
-            Register::TimerEntry,
-            Register::Lint0Entry,
-            Register::Lint1Entry,
-        ] {
-            self.write(entry, ENTRY_MASKED);
-        }
+        self.write(Register::TimerEntry, ENTRY_MASKED);
+        self.write(Register::Lint0Entry, ENTRY_MASKED);
+        self.write(Register::Lint1Entry, NON_MASKABLE);
         self.write(Register::ErrorEntry, ENTRY_MASKED);
         if self.read(Register::Version) >> 16 & 0xff >= HAS_PERFORMANCE_ENTRY {
             self.write(Register::PerformanceEntry, ENTRY_MASKED);
@@ -180,10 +182,13 @@ impl LocalApic {
         self.write(Register::Command, signal.command());
     }
 
-    /// Sends `signal` to all other cores of the machine.
-    pub fn send_to_others(self, signal: Signal) {
+    /// Raises a non-maskable interrupt at all other cores that the kernel runs on, whatever they do.
+    pub fn interrupt_others(self) {
         self.await_sending();
-        self.write(Register::Command, COMMAND_OTHERS | signal.command());
+        let own = self.read(Register::LogicalDestination);
+        self.write(Register::CommandTarget, !own & u32::MAX << DESTINATION);
+        let command = COMMAND_ASSERT | COMMAND_LOGICAL | NON_MASKABLE;
+        self.write(Register::Command, command);
     }
 
     /// Waits until the command register is free, which it is at once but on the oldest machines.

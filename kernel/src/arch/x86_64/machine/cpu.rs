@@ -4,6 +4,7 @@
 use core::arch::asm;
 use core::arch::x86_64::{__cpuid, _rdtsc, CpuidResult};
 
+use super::machine_check;
 use super::rate::stated_hz;
 use sandglass_abi::profile::{Fpu, SegmentBases, THIS as PROFILE};
 
@@ -15,6 +16,9 @@ pub enum Msr {
     SysenterCs = 0x174,
     SysenterEsp = 0x175,
     SysenterEip = 0x176,
+    MachineCheckCapabilities = 0x179,
+    MachineCheckStatus = 0x17a,
+    MachineCheckControl = 0x17b,
     Pat = 0x277,
     TscDeadline = 0x6e0,
     Efer = 0xc000_0080,
@@ -39,6 +43,7 @@ const CR0_PG: u64 = 1 << 31;
 const CR0: u64 = CR0_PE | CR0_MP | CR0_TS | CR0_ET | CR0_NE | CR0_WP | CR0_PG;
 
 const CR4_PAE: u64 = 1 << 5;
+const CR4_MCE: u64 = 1 << 6;
 const CR4_OSFXSR: u64 = 1 << 9;
 const CR4_UMIP: u64 = 1 << 11;
 const CR4_FSGSBASE: u64 = 1 << 16;
@@ -85,6 +90,8 @@ const CPUID_POWER: u32 = 0x8000_0007;
 const CPUID_EXTENDED_FEATURES: u32 = 0x8000_0001;
 const ECX_TSC_DEADLINE: u32 = 1 << 24;
 const ECX_HYPERVISOR: u32 = 1 << 31;
+/// Machine checks, and their registers.
+const EDX_MACHINE_CHECKS: u32 = 1 << 7 | 1 << 14;
 const EDX_INVARIANT_TSC: u32 = 1 << 8;
 const EAX_LASTING_TIMER: u32 = 1 << 2;
 const ECX_XSAVE: u32 = 1 << 26;
@@ -111,10 +118,19 @@ pub fn pause() {
 /// # Safety
 /// The processor has the register.
 pub unsafe fn read_msr(msr: Msr) -> u64 {
+    // SAFETY: the caller's.
+    unsafe { read_numbered_msr(msr as u32) }
+}
+
+/// As [`read_msr`].
+///
+/// # Safety
+/// As [`read_msr`].
+pub unsafe fn read_numbered_msr(number: u32) -> u64 {
     let (low, high): (u32, u32);
     // SAFETY: reading has no effect but the trap that the caller excludes.
     unsafe {
-        asm!("rdmsr", in("ecx") msr as u32, out("eax") low, out("edx") high,
+        asm!("rdmsr", in("ecx") number, out("eax") low, out("edx") high,
              options(nomem, nostack, preserves_flags));
     }
     u64::from(high) << 32 | u64::from(low)
@@ -127,9 +143,19 @@ pub unsafe fn read_msr(msr: Msr) -> u64 {
 /// running.
 #[inline(always)]
 pub unsafe fn write_msr(msr: Msr, value: u64) {
+    // SAFETY: the caller's.
+    unsafe { write_numbered_msr(msr as u32, value) }
+}
+
+/// As [`write_msr`].
+///
+/// # Safety
+/// As [`write_msr`].
+#[inline(always)]
+pub unsafe fn write_numbered_msr(number: u32, value: u64) {
     // SAFETY: the caller vouches for the effect. Not `nomem`: the write orders with memory.
     unsafe {
-        asm!("wrmsr", in("ecx") msr as u32, in("eax") value as u32, in("edx") (value >> 32) as u32,
+        asm!("wrmsr", in("ecx") number, in("eax") value as u32, in("edx") (value >> 32) as u32,
              options(nostack, preserves_flags));
     }
 }
@@ -209,6 +235,16 @@ pub fn has_no_execute() -> bool {
     cpuid(CPUID_EXTENDED_FEATURES).is_some_and(|leaf| leaf.edx & EDX_NO_EXECUTE != 0)
 }
 
+/// Whether the processor tells of defects of the machine by machine checks.
+fn has_machine_checks() -> bool {
+    cpuid(CPUID_FEATURES).is_some_and(|leaf| leaf.edx & EDX_MACHINE_CHECKS == EDX_MACHINE_CHECKS)
+}
+
+/// Whether exception 18 can be a machine check: the kernel lets the processor raise it.
+pub fn takes_machine_checks() -> bool {
+    cr4() & CR4_MCE != 0
+}
+
 /// Whether user code can have instructions for the FS and GS bases.
 fn has_fsgsbase() -> bool {
     cpuid(CPUID_STRUCTURED_FEATURES).is_some_and(|leaf| leaf.ebx & EBX_FSGSBASE != 0)
@@ -265,13 +301,16 @@ pub fn efer() -> u64 {
     EFER_SYSCALL | EFER_LONG_MODE_ENABLED | EFER_LONG_MODE_ACTIVE | no_execute
 }
 
-/// The kernel's value of CR4: PAE and SSE; what the profile adds for users; and, where the processor has them, no execution of user pages and no
+/// The kernel's value of CR4: PAE and SSE; machine checks, without which a defect resets the machine; what the profile adds for users; and, where the processor has them, no execution of user pages and no
 /// access to them by the kernel, which reaches user memory through its own mappings, and no
 /// instructions that tell users where descriptor tables are.
 fn kernel_cr4() -> u64 {
     let features = cpuid(CPUID_STRUCTURED_FEATURES);
     let (ebx, ecx) = features.map_or((0, 0), |leaf| (leaf.ebx, leaf.ecx));
     let mut always = CR4_PAE | CR4_OSFXSR;
+    if has_machine_checks() {
+        always |= CR4_MCE;
+    }
     if USERS_SET_BASES && has_fsgsbase() {
         always |= CR4_FSGSBASE;
     }
@@ -494,7 +533,11 @@ pub fn init() {
     // that are asked for.
     unsafe {
         set_cr0(CR0);
-        set_cr4(kernel_cr4());
+        let cr4 = kernel_cr4();
+        if cr4 & CR4_MCE != 0 {
+            machine_check::init();
+        }
+        set_cr4(cr4);
         if let Some(features) = XSAVE_FEATURES.filter(|_| has_xsave()) {
             asm!("xsetbv", in("ecx") 0, in("eax") features as u32, in("edx") 0,
                  options(nomem, nostack, preserves_flags));

@@ -16,6 +16,8 @@ pub(in crate::arch) mod cpu;
 #[cfg(target_os = "none")]
 pub(in crate::arch) mod layout;
 #[cfg(target_os = "none")]
+pub(super) mod machine_check;
+#[cfg(target_os = "none")]
 pub(super) mod paging;
 #[cfg(target_os = "none")]
 pub mod platform;

@@ -1,6 +1,7 @@
 //! The bare machine, as the kernel sees it.
 
 use core::cell::Cell;
+use core::sync::atomic::{AtomicU8, Ordering};
 
 use sandglass_lock::Requests;
 
@@ -60,6 +61,31 @@ impl Machine {
             ticks_per_us: Cell::new(1),
             timer: Cell::new(Timer::Count(Rate::UNKNOWN)),
         }
+    }
+}
+
+/// Whether other cores run, or the end of the machine has begun.
+// Behind the other data, as `CORE_DATA`.
+#[link_section = ".data"]
+static STAGE: AtomicU8 = AtomicU8::new(ALONE);
+const ALONE: u8 = 0;
+const SEVERAL: u8 = 1;
+const ENDING: u8 = 2;
+
+/// Stops all cores but the one that executes this: they come to [`have_last_word`]. `false` if that had been done before.
+fn end_others() -> bool {
+    let before = STAGE.swap(ENDING, Ordering::Relaxed);
+    if CORES > 1 && before == SEVERAL {
+        LOCAL_APIC.interrupt_others();
+    }
+    before != ENDING
+}
+
+/// The machine is to end, and the core that executes this to say why. If another one does so already, or it has begun itself,
+/// it stops instead.
+pub fn have_last_word() {
+    if !end_others() {
+        cpu::stop()
     }
 }
 
@@ -174,9 +200,7 @@ impl Platform for Machine {
     fn halt(&self, status: u8) {
         // SAFETY: the port ends the emulator or does nothing.
         unsafe { cpu::out8(DEBUG_EXIT, status) }
-        if CORES > 1 {
-            LOCAL_APIC.send_to_others(Signal::Reset);
-        }
+        end_others();
         cpu::stop()
     }
 
@@ -272,6 +296,7 @@ impl Machine {
     /// `core`, the first that does not run yet, runs, and has the local APIC number `id`.
     pub(in crate::arch::x86_64) fn add_core(&self, core: CoreId, id: u8) {
         self.set_apic_id(core, id);
+        STAGE.store(SEVERAL, Ordering::Relaxed);
         self.cores.set(self.cores.get().wrapping_add(1));
     }
 

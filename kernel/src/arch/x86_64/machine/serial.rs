@@ -2,6 +2,7 @@
 //! (06, section 9).
 
 use super::cpu::{in8, out8};
+use crate::arch::bounds::turns;
 
 const BASE: u16 = 0x3f8;
 const DATA: u16 = BASE;
@@ -39,7 +40,7 @@ pub fn init() {
 
 /// Sends one byte.
 pub fn put(byte: u8) {
-    for _ in 0..PATIENCE {
+    for _ in turns::<{ PATIENCE as u64 }, _>(0..PATIENCE) {
         // SAFETY: the port touches no memory.
         unsafe {
             if in8(LINE_STATUS) & TRANSMITTER_EMPTY != 0 {

@@ -1,5 +1,8 @@
 //! The vectors by which the processor is interrupted (05, section 7).
 
+/// Vectors by which the machine says that something is wrong with it.
+pub const NON_MASKABLE: u64 = 2;
+pub const MACHINE_CHECK: u64 = 18;
 /// First vector that a local APIC can raise.
 pub const FIRST_LEGAL: u64 = 16;
 pub const FIRST_INTERRUPT: u64 = 0x20;
