@@ -162,7 +162,7 @@ const X86_64: &[Group] = &[
             row("SYSENTER_CS", "env.sysenter_cs", Is(0), "SYSENTER is a protection fault", CPU),
             row("SYSENTER_ESP", "env.sysenter_esp", Is(0), "", CPU),
             row("SYSENTER_EIP", "env.sysenter_eip", Is(0), "", CPU),
-            row("PAT", "env.pat", Bits { mask: 0xff_ffff_ffff, value: 0x01_0007_0406 }, "ABI 07, section 6; PA5 to PA7 as found", CPU),
+            row("PAT", "env.pat", Is(0x0007_0401_0007_0406), "ABI 07, section 6; nothing makes use of PA5 to PA7", CPU),
             row("MISC_ENABLE", "env.msr_ia32_misc_enable", Bits {
  mask: 0x4_0040_0001,
  value: 1 }, "as found: fast strings, CPUID in full, and no ban of pages without execution; firmware sees to it", "nothing"),

@@ -102,10 +102,9 @@ const ECX_UMIP: u32 = 1 << 2;
 const EDX_NO_EXECUTE: u32 = 1 << 20;
 const EDX_RDTSCP: u32 = 1 << 27;
 
-/// Types of the first five entries of the page-attribute table: write-back, write-through,
-/// uncached unless the MTRRs combine, uncached, write-combining (07, section 6).
-const PAT_FIRST_FIVE: u64 = 0x01_0007_0406;
-const PAT_FIRST_FIVE_MASK: u64 = 0xff_ffff_ffff;
+/// Types of the entries of the page-attribute table: write-back, write-through, uncached unless the MTRRs combine,
+/// uncached, write-combining (07, section 6), and, of which nothing makes use, what a reset leaves.
+const PAT: u64 = 0x0007_0401_0007_0406;
 
 /// Gives way to whoever this core waits for.
 #[inline(always)]
@@ -543,10 +542,7 @@ pub fn init() {
                  options(nomem, nostack, preserves_flags));
         }
         write_msr(Msr::Efer, efer());
-        write_msr(
-            Msr::Pat,
-            read_msr(Msr::Pat) & !PAT_FIRST_FIVE_MASK | PAT_FIRST_FIVE,
-        );
+        write_msr(Msr::Pat, PAT);
         // Without a code segment, SYSENTER is a protection fault.
         write_msr(Msr::SysenterCs, 0);
         write_msr(Msr::SysenterEsp, 0);
