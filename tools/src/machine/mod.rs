@@ -7,6 +7,7 @@
 
 mod aarch64;
 mod busy;
+mod inherited;
 pub mod matrix;
 mod page;
 mod state;
@@ -61,6 +62,8 @@ pub struct Start {
     cpu: &'static str,
     /// Hardware threads of each core.
     threads: u32,
+    /// Whether the kernel [inherits](inherited) what no firmware should leave.
+    is_odd: bool,
     /// Whether it is among the tests, and not by command alone.
     pub is_test: bool,
 }
@@ -77,6 +80,7 @@ const fn pvh(name: &'static str, variant: Variant, cores: Cores) -> Start {
         cores,
         cpu: Arch::X86_64.cpu(),
         threads: 1,
+        is_odd: false,
         is_test: true,
     }
 }
@@ -110,6 +114,16 @@ pub const STARTS: &[Start] = &[
     Start {
         cpu: EVERYTHING,
         ..pvh("pvh::smp-release-newest", Variant::Release, SMP)
+    },
+    Start {
+        is_odd: true,
+        cpu: EVERYTHING,
+        ..pvh("pvh::release-odd", Variant::Release, Cores::Single)
+    },
+    Start {
+        is_odd: true,
+        cpu: EVERYTHING,
+        ..pvh("pvh::smp-debug-odd", Variant::Debug, SMP)
     },
     Start {
         threads: 2,
@@ -233,8 +247,16 @@ pub fn look(start: &Start) -> Result<Vec<String>> {
             Boot::from_disk(image, firmware)
         }
     };
+    let mut findings = Vec::new();
+    if start.is_odd {
+        findings = beside(boot.clone(), start, &folder, |_| {
+            let _machine = inherited::spoiled(&folder.file(DEBUGGER), &kernel)?;
+            inherited::still_right(&mut Session::connect(&folder.file(SOCKET))?)
+        })?;
+    }
     let (state, facts) = observe(boot, start, &kernel, &folder)?;
-    Ok(judge(&state, &facts, start))
+    findings.extend(judge(&state, &facts, start));
+    Ok(findings)
 }
 
 fn judge(state: &State, facts: &Facts, start: &Start) -> Vec<String> {
@@ -251,7 +273,36 @@ fn judge(state: &State, facts: &Facts, start: &Start) -> Vec<String> {
 
 /// Boots, waits until user code runs on all cores, and reads the machine.
 fn observe(boot: Boot, start: &Start, kernel: &Path, folder: &Folder) -> Result<(State, Facts)> {
-    let socket = folder.file("socket");
+    beside(boot, start, folder, |console| {
+        if start.is_odd {
+            inherited::spoiled(&folder.file(DEBUGGER), kernel)?.go_on()?;
+        }
+        let cores = console
+            .iter()
+            .find_map(|line: String| {
+                // Firmware leaves the line full of control sequences.
+                let (_, count) = line.split_once(SPINNING)?;
+                let count = count.split(' ').next()?;
+                count.parse::<usize>().ok()
+            })
+            .context("no thread spins")?;
+        let mut session = Session::connect(&folder.file(SOCKET))?;
+        session.stop_in_user_code(cores)?;
+        read(&mut session, kernel, start)
+    })
+}
+
+/// The sockets of a machine, in its folder.
+const SOCKET: &str = "socket";
+const DEBUGGER: &str = "debugger";
+
+/// Boots a machine, which ends when what is done beside it is done; that can read its console's lines.
+fn beside<T>(
+    boot: Boot,
+    start: &Start,
+    folder: &Folder,
+    act: impl FnOnce(&mpsc::Receiver<String>) -> Result<T>,
+) -> Result<T> {
     let (lines, console) = mpsc::channel();
     let over = Arc::new(AtomicBool::new(false));
     let mut machine = Machine {
@@ -283,8 +334,17 @@ fn observe(boot: Boot, start: &Start, kernel: &Path, folder: &Folder) -> Result<
         let topology = format!("{all},cores={cores},threads={}", start.threads);
         boot.extra_args.extend(["-smp".into(), topology.into()]);
     }
-    let listen = format!("unix:{},server=on,wait=off", socket.display());
-    boot.extra_args.extend(["-qmp".into(), listen.into()]);
+    let listen = |name| {
+        let socket = folder.file(name);
+        format!("unix:{},server=on,wait=off", socket.display())
+    };
+    let socket = listen(SOCKET);
+    boot.extra_args.extend(["-qmp".into(), socket.into()]);
+    if start.is_odd {
+        let socket = listen(DEBUGGER);
+        let debugger = ["-S".into(), "-gdb".into(), socket.into()];
+        boot.extra_args.extend(debugger);
+    }
     thread::scope(|scope| {
         let machine = scope.spawn(|| {
             let outcome = qemu::run(&boot);
@@ -292,23 +352,10 @@ fn observe(boot: Boot, start: &Start, kernel: &Path, folder: &Folder) -> Result<
             boot.lines.take();
             outcome
         });
-        let seen = console
-            .iter()
-            .find_map(|line: String| {
-                // Firmware leaves the line full of control sequences.
-                let (_, count) = line.split_once(SPINNING)?;
-                let count = count.split(' ').next()?;
-                count.parse::<usize>().ok()
-            })
-            .context("no thread spins");
-        let read = seen.and_then(|cores| {
-            let mut session = Session::connect(&socket)?;
-            session.stop_in_user_code(cores)?;
-            read(&mut session, kernel, start)
-        });
+        let done = act(&console);
         over.store(true, Ordering::Relaxed);
         let outcome = machine.join().expect("QEMU's thread does not panic")?;
-        read.with_context(|| format!("console:\n{}", outcome.console))
+        done.with_context(|| format!("console:\n{}", outcome.console))
     })
 }
 

@@ -193,6 +193,7 @@ pub fn read(session: &mut Session, layout: Layout) -> Result<(State, Facts)> {
         core.entry("env.msr_ia32_misc_enable".to_owned())
             .or_insert(1);
         let number_of_core = state.cores.len() as u64;
+        add_machine_checks(&mut core)?;
         read_tables(session, &mut core, instance, layout, number_of_core)?;
         core.insert("is.first".to_owned(), u64::from(state.cores.is_empty()));
         state.cores.push(core);
@@ -217,6 +218,20 @@ pub fn read(session: &mut Session, layout: Layout) -> Result<(State, Facts)> {
         ..Facts::default()
     };
     Ok((state, facts))
+}
+
+/// Adds how many of a processor's banks of machine checks do not report all errors, or have one from before.
+pub fn add_machine_checks(core: &mut Fields) -> Result<()> {
+    const VALID: u64 = 1 << 63;
+    let banks = number(core, "env.mcg_cap")? & 0xff;
+    let mut wrong = 0;
+    for bank in 0..banks {
+        let control = number(core, &format!("env.mce_banks[{}]", 4 * bank))?;
+        let status = number(core, &format!("env.mce_banks[{}]", 4 * bank + 1))?;
+        wrong += u64::from(control != u64::MAX || status & VALID != 0);
+    }
+    core.insert("mce.wrong".to_owned(), wrong);
+    Ok(())
 }
 
 /// Adds what lies in the tables that the core's registers lead to.

@@ -63,6 +63,7 @@ use Expected::{Any, Bits, Is, Of, OneOf};
 
 const DESCRIPTORS: &str = "`descriptors.rs`: `init`";
 const CPU: &str = "`cpu.rs`: `init`";
+const MACHINE_CHECK: &str = "`machine_check.rs`: `init`";
 const APIC: &str = "`apic.rs`: `LocalApic::enable`";
 const ENTRY: &str = "`code.rs`: the exit";
 
@@ -144,10 +145,10 @@ const X86_64: &[Group] = &[
             }), "no SVM, no other extension", CPU),
             row("RFLAGS", "env.eflags", Bits { mask: 0x1b_7302, value: 0x202 }, "interrupts on; no I/O privilege, nested task, virtual mode, single step", ENTRY),
             row("XCR0", "env.xcr0", Any("as found"), "not felt: CR4.OSXSAVE is off, so XGETBV is undefined", "nothing"),
-            row("DR0", "env.dr[0]", Any("as found"), "not felt: DR7 watches nothing", "nothing"),
-            row("DR1", "env.dr[1]", Any("as found"), "likewise", "nothing"),
-            row("DR2", "env.dr[2]", Any("as found"), "likewise", "nothing"),
-            row("DR3", "env.dr[3]", Any("as found"), "likewise", "nothing"),
+            row("DR0", "env.dr[0]", Is(0), "not felt: DR7 watches nothing", CPU),
+            row("DR1", "env.dr[1]", Is(0), "likewise", CPU),
+            row("DR2", "env.dr[2]", Is(0), "likewise", CPU),
+            row("DR3", "env.dr[3]", Is(0), "likewise", CPU),
             row("DR7", "env.dr[7]", Is(0x400), "no breakpoints", CPU),
         ],
     },
@@ -167,6 +168,8 @@ const X86_64: &[Group] = &[
  mask: 0x4_0040_0001,
  value: 1 }, "as found: fast strings, CPUID in full, and no ban of pages without execution; firmware sees to it", "nothing"),
             row("TSC_AUX", "env.tsc_aux", Is(0), "what RDTSCP tells, where there is one", CPU),
+            row("machine checks, status", "env.mcg_status", Is(0), "while one is said to be dealt with, the next resets the machine", MACHINE_CHECK),
+            row("machine-check banks that are wrong", "mce.wrong", Is(0), "each reports all of its errors, and has none of before the kernel", MACHINE_CHECK),
             row("APIC_BASE", "apic.apicbase", Bits { mask: 0xffff_fc00, value: 0xfee0_0800 }, "on, not in x2APIC mode", APIC),
         ],
     },
@@ -192,7 +195,7 @@ const X86_64: &[Group] = &[
             row("timer divider", "apic.divide_conf", Is(0xb), "1", APIC),
             row("destination format", "apic.dest_mode", Is(0xf), "flat", APIC),
             row("logical destination", "apic.log_dest", Of("a bit for the core", |_, core| 1 << core), "by which the kernel interrupts all others, in the end", APIC),
-            row("in service, from 0", "apic.isr[0]", Is(0), "an interrupt that is not ended keeps out those below it", "`handlers.rs`: `act`"),
+            row("in service, from 0", "apic.isr[0]", Is(0), "an interrupt that is not ended keeps out those below it: those of before the kernel are ended by `LocalApic::enable`", "`handlers.rs`: `act`"),
             row("in service, from 32", "apic.isr[1]", Is(0), "likewise", "`handlers.rs`: `act`"),
             row("in service, from 64", "apic.isr[2]", Is(0), "likewise", "`handlers.rs`: `act`"),
             row("in service, from 96", "apic.isr[3]", Is(0), "likewise", "`handlers.rs`: `act`"),

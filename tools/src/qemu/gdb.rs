@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::ops::Range;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
@@ -12,6 +13,9 @@ use super::session::retry;
 
 /// The most bytes that are written at once: a packet of the stub has 4096 characters.
 const PIECE: usize = 1024;
+
+/// The digits of the instruction pointer among those of all registers: behind sixteen of eight bytes.
+const RIP: Range<usize> = 256..272;
 
 /// The machine, by its socket. It is stopped whenever nobody waits for it.
 pub struct Gdb {
@@ -67,29 +71,23 @@ impl Gdb {
     /// # Errors
     /// The answer is none.
     pub fn instruction(&mut self) -> Result<u64> {
-        // Behind sixteen registers of eight bytes.
-        const RIP: std::ops::Range<usize> = 256..272;
-        let registers = self.registers()?;
+        let registers = self.ask("g")?;
         let digits = registers.get(RIP).unwrap_or_default();
         let value = u64::from_str_radix(digits, 16)
             .with_context(|| format!("QEMU says `{registers}` of the registers"))?;
         Ok(value.swap_bytes())
     }
 
-    /// All of the processor's registers that the stub tells of, as it writes them, and reads them again.
+    /// Has it go on at `address`, as soon as it goes on.
     ///
     /// # Errors
-    /// The machine has ended.
-    pub fn registers(&mut self) -> Result<String> {
-        self.ask("g")
-    }
-
-    /// Sets them.
-    ///
-    /// # Errors
-    /// They are not what the stub expects.
-    pub fn set_registers(&mut self, registers: &str) -> Result<()> {
-        self.order(&format!("G{registers}"))
+    /// The stub does not take it.
+    pub fn jump(&mut self, address: u64) -> Result<()> {
+        // Of registers behind it, the stub would read others than it writes outside of 64-bit mode.
+        let registers = self.ask("g")?;
+        let before = registers.get(..RIP.start).context("no registers")?;
+        let digits = format!("{:016x}", address.swap_bytes());
+        self.order(&format!("G{before}{digits}"))
     }
 
     /// Writes memory, which is RAM, at a virtual address.

@@ -78,6 +78,9 @@ global_asm!(
     "cli",
     "cld",
     "mov esp, offset {stack} + {stack_start} + {to_physical}",
+    // No flag, of which a loader may leave any but two: IRET would fail with that of a nested task.
+    "push 2",
+    "popfd",
     "mov esi, ebx",
 
     // What the kernel cannot do without.

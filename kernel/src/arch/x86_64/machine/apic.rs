@@ -133,6 +133,10 @@ impl LocalApic {
             self.write(Register::PerformanceEntry, ENTRY_MASKED);
         }
         self.write(Register::Spurious, ENABLED_SPURIOUS_255);
+        // What was in service before the kernel keeps out what comes below it. An end without a begin does nothing.
+        for _ in 0..=u8::MAX {
+            self.end_interrupt();
+        }
         self.write(Register::DivideConfiguration, DIVIDE_BY_1);
     }
 

@@ -553,7 +553,8 @@ pub fn init() {
         if cpuid(CPUID_EXTENDED_FEATURES).is_some_and(|leaf| leaf.edx & EDX_RDTSCP != 0) {
             write_msr(Msr::TscAux, 0);
         }
-        asm!("mov dr7, {}", in(reg) DR7_OFF, options(nomem, nostack, preserves_flags));
+        asm!("mov dr7, {off}", "mov dr0, {zero}", "mov dr1, {zero}", "mov dr2, {zero}", "mov dr3, {zero}",
+             off = in(reg) DR7_OFF, zero = in(reg) 0_u64, options(nomem, nostack, preserves_flags));
     }
 }
 

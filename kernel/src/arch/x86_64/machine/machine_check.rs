@@ -47,6 +47,7 @@ pub unsafe fn init() {
         if read_msr(Msr::MachineCheckCapabilities) & HAS_CONTROL != 0 {
             write_msr(Msr::MachineCheckControl, u64::MAX);
         }
+        write_msr(Msr::MachineCheckStatus, 0);
         for bank in banks() {
             write_numbered_msr(number(bank, CONTROL), u64::MAX);
             write_numbered_msr(number(bank, STATUS), 0);
