@@ -1,11 +1,12 @@
 //! Ways that are never gone although the code has them: limits of how often functions are called between two checks for
 //! interrupts, each with its reason.
 
-use anyhow::{bail, Context, Result};
+use anyhow::{bail, ensure, Context, Result};
 use serde::Deserialize;
 
 use crate::annotations::MARKS;
 use crate::image::Image;
+use crate::watch;
 
 /// The file.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -72,8 +73,9 @@ impl Limits {
     /// The limits, as they apply to this kernel.
     ///
     /// # Errors
-    /// A limit names a function that the kernel has not, inlined ones included, since their calls cannot be counted; or a
-    /// mark that nobody knows.
+    /// A limit names a function that the kernel has not, inlined ones included, since their calls cannot be counted; a
+    /// mark that nobody knows; or calls or a mark of which the kernel has none, so that no run could show that the limit
+    /// is wrong.
     pub fn resolve(&self, image: &Image) -> Result<Vec<Bound>> {
         self.limit
             .iter()
@@ -83,38 +85,18 @@ impl Limits {
 }
 
 impl Limit {
+    /// What it counts, for messages.
+    pub fn name(&self) -> String {
+        let marks = self.marks.iter().map(|mark| format!("mark {mark}"));
+        let counted: Vec<String> = self.calls.iter().cloned().chain(marks).collect();
+        counted.join(", ")
+    }
+
     fn resolve(&self, image: &Image) -> Result<Bound> {
-        let mut calls = Vec::new();
-        let mut marks = Vec::new();
-        for name in &self.marks {
-            let mark = MARKS.iter().find(|(known, _)| known == name);
-            marks.push(
-                mark.with_context(|| {
-                    let known: Vec<&str> = MARKS.iter().map(|&(name, _)| name).collect();
-                    format!(
-                        "the limit because of \"{}\" names the mark `{name}`, which nobody knows: there are {}",
-                        self.why,
-                        known.join(", ")
-                    )
-                })?
-                .1,
-            );
-        }
-        for call in &self.calls {
-            let (caller, callee) = match call.split_once(" -> ") {
-                Some((caller, callee)) => (Some(image.function_named(caller)), callee),
-                None => (None, call.as_str()),
-            };
-            let callee = image.function_named(callee);
-            match (caller, callee) {
-                (None, Some(callee)) => calls.push((None, callee)),
-                (Some(Some(caller)), Some(callee)) => calls.push((Some(caller), callee)),
-                _ => bail!(
-                    "the limit because of \"{}\" names `{call}`, which the kernel has not: if it was renamed, rename it there; if it was inlined, give it `#[inline(never)]`",
-                    self.why
-                ),
-            }
-        }
+        let marks = self.marks.iter().map(|name| self.mark(image, name));
+        let marks = marks.collect::<Result<_>>()?;
+        let calls = self.calls.iter().map(|call| self.call(image, call));
+        let calls = calls.collect::<Result<_>>()?;
         let more_after_check = self
             .after_check
             .map_or(0, |most| most as i64 - self.at_most as i64);
@@ -125,6 +107,55 @@ impl Limit {
             calls,
             marks,
         })
+    }
+
+    /// The number of a mark, which the kernel has somewhere.
+    fn mark(&self, image: &Image, name: &str) -> Result<u64> {
+        let why = &self.why;
+        let mark = MARKS.iter().find(|(known, _)| *known == name);
+        let &(_, number) = mark.with_context(|| {
+            let known: Vec<&str> = MARKS.iter().map(|&(name, _)| name).collect();
+            format!(
+                "the limit because of \"{why}\" names the mark `{name}`, which nobody knows: there are {}",
+                known.join(", ")
+            )
+        })?;
+        ensure!(
+            !watch::marked(image, number).is_empty(),
+            "the limit because of \"{why}\" names the mark `{name}`, which this kernel has nowhere: no run could show that \
+             the limit is wrong. Take it out of the limit, or mark the place in the source"
+        );
+        Ok(number)
+    }
+
+    /// Who calls, if it matters, and who is called: the kernel has such calls, and a run can count each of them.
+    fn call(&self, image: &Image, call: &str) -> Result<(Option<usize>, usize)> {
+        let why = &self.why;
+        let (caller, callee) = match call.split_once(" -> ") {
+            Some((caller, callee)) => (Some(image.function_named(caller)), callee),
+            None => (None, call),
+        };
+        let (caller, callee) = match (caller, image.function_named(callee)) {
+            (None, Some(callee)) => (None, callee),
+            (Some(Some(caller)), Some(callee)) => (Some(caller), callee),
+            _ => bail!(
+                "the limit because of \"{why}\" names `{call}`, which the kernel has not: if it was renamed, rename it there; \
+                 if it was inlined, give it `#[inline(never)]`"
+            ),
+        };
+        ensure!(
+            !watch::calls(image, caller, callee).is_empty(),
+            "the limit because of \"{why}\" names `{call}`, but nothing in this kernel calls that: no run could show that \
+             the limit is wrong. Take it out of the limit, or name who calls it"
+        );
+        if let Some(before) = watch::falls_into(image, caller, callee) {
+            bail!(
+                "the limit because of \"{why}\" names `{call}`, but `{}` goes on there without a jump, which no run could \
+                 count. Name a function that is called, or a mark",
+                image.functions[before].name
+            );
+        }
+        Ok((caller, callee))
     }
 }
 

@@ -6,12 +6,14 @@
 //! - `point ADDRESS`: the function that checks for interrupts;
 //! - `entry NAME ADDRESS`: the kernel is entered there;
 //! - `limits COUNT`: so many limits there are, in the order of their file;
-//! - `call LIMIT ADDRESS`: the limit counts how often that instruction is executed, a call or a jump that is always taken;
+//! - `call LIMIT ADDRESS`: the limit counts how often that instruction is executed: a call, a jump that is always taken, or
+//!   a place that the source marks;
 //! - `branch LIMIT ADDRESS TARGET`: it counts how often that instruction leads to that function;
 //! - `model NAME ...`: cycles are counted on such a processor, too, with numbers in decimal
 //!   ([`sandglass_cache::Model::line`]); of several, on each;
 //! - `invocation ADDRESS`: what is executed there is of no closed system.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use anyhow::{ensure, Context, Result};
@@ -92,7 +94,8 @@ pub fn entries(image: &Image) -> Result<Vec<(&'static str, Vec<u64>)>> {
 /// The list for a kernel.
 ///
 /// # Errors
-/// The kernel has no such entries, or does not check for interrupts.
+/// The kernel has no such entries, or does not check for interrupts. That there is something to be seen of each limit was
+/// checked when it was [resolved](crate::limits::Limits::resolve).
 pub fn list(image: &Image, bounds: &[Bound]) -> Result<String> {
     let point = image
         .function_named(POINT)
@@ -104,22 +107,30 @@ pub fn list(image: &Image, bounds: &[Bound]) -> Result<String> {
             let _ = writeln!(text, "entry {kind} {address:x}");
         }
     }
-    let _ = writeln!(text, "limits {:x}", bounds.len());
+    text += &limits(image, bounds);
+    Ok(text)
+}
+
+/// The part of the list that is of limits: every call and every place that they count.
+pub fn limits(image: &Image, bounds: &[Bound]) -> String {
+    let mut text = format!("limits {:x}\n", bounds.len());
     for (number, bound) in bounds.iter().enumerate() {
-        let calls = calls(image, bound);
-        ensure!(
-            !calls.is_empty(),
-            "nothing in the kernel calls what limit {number} of the file counts"
-        );
-        for (instruction, target) in calls {
-            let address = instruction.address;
+        let pairs = bound.calls.iter();
+        let calls = pairs.flat_map(|&(caller, callee)| calls(image, caller, callee));
+        // Two names of a limit may be of one call, which counts once.
+        let calls: BTreeMap<u64, _> = calls.map(|call| (call.0.address, call)).collect();
+        for (address, (instruction, target)) in calls {
+            // Writing to a string does not fail.
             let _ = match instruction.flow {
                 Flow::Branch(_) => writeln!(text, "branch {number:x} {address:x} {target:x}"),
                 _ => writeln!(text, "call {number:x} {address:x}"),
             };
         }
+        for address in bound.marks.iter().flat_map(|&mark| marked(image, mark)) {
+            let _ = writeln!(text, "call {number:x} {address:x}");
+        }
     }
-    Ok(text)
+    text
 }
 
 /// What is added to the list so that cycles of processors are counted, too, each with its name.
@@ -137,7 +148,8 @@ pub fn processors(image: &Image, models: &[(String, Model)]) -> Result<String> {
         let _ = writeln!(text, "model {name} {}", model.line());
     }
     for name in NOT_CLOSED {
-        let addresses = marked(image, name);
+        let number = MARKS.iter().find(|mark| mark.0 == name).map(|mark| mark.1);
+        let addresses = number.map_or(Vec::new(), |number| marked(image, number));
         ensure!(!addresses.is_empty(), "the kernel has no mark `{name}`");
         for address in addresses {
             let _ = writeln!(text, "invocation {address:x}");
@@ -152,30 +164,42 @@ pub fn processors(image: &Image, models: &[(String, Model)]) -> Result<String> {
     Ok(text)
 }
 
-/// The addresses that have the mark of this name.
-fn marked(image: &Image, name: &str) -> Vec<u64> {
-    let number = MARKS.iter().find(|mark| mark.0 == name).map(|mark| mark.1);
-    let is_it = |record: &&Record| record.kind == Kind::Mark && Some(record.value) == number;
+/// The addresses that have the mark of this number.
+pub fn marked(image: &Image, number: u64) -> Vec<u64> {
+    let is_it = |record: &&Record| record.kind == Kind::Mark && record.value == number;
     let records = image.records.iter().filter(is_it);
     records.map(|record| record.address).collect()
 }
 
-/// The instructions that a limit counts, each with where the function begins that it leads to.
-fn calls(image: &Image, bound: &Bound) -> Vec<(Instruction, u64)> {
-    let mut calls = Vec::new();
-    for (caller, function) in image.functions.iter().enumerate() {
-        for &instruction in &function.code {
-            let (Flow::Call(target) | Flow::Jump(target) | Flow::Branch(target)) = instruction.flow
-            else {
-                continue;
-            };
-            let callee = image
-                .function_at(target)
-                .filter(|&callee| image.functions[callee].start == target);
-            if callee.is_some_and(|callee| callee != caller && bound.counts(caller, callee)) {
-                calls.push((instruction, target));
-            }
-        }
-    }
-    calls
+/// The instructions by which `callee` is called, by `caller` or else by anybody, each with where the function begins that
+/// it leads to.
+pub fn calls(image: &Image, caller: Option<usize>, callee: usize) -> Vec<(Instruction, u64)> {
+    let start = image.functions[callee].start;
+    let functions = callers(image, caller, callee).map(|caller| &image.functions[caller]);
+    let code = functions.flat_map(|function| &function.code);
+    let leads_there = |instruction: &&Instruction| {
+        matches!(instruction.flow,
+            Flow::Call(target) | Flow::Jump(target) | Flow::Branch(target) if target == start)
+    };
+    code.filter(leads_there)
+        .map(|&call| (call, start))
+        .collect()
+}
+
+/// A function, `caller` or else any, whose last instruction is followed by `callee`: such a call is none that can be seen.
+pub fn falls_into(image: &Image, caller: Option<usize>, callee: usize) -> Option<usize> {
+    let start = image.functions[callee].start;
+    callers(image, caller, callee).find(|&caller| {
+        let last = image.functions[caller].code.last();
+        last.is_some_and(|last| {
+            last.address + u64::from(last.length) == start
+                && matches!(last.flow, Flow::Next | Flow::Branch(_))
+        })
+    })
+}
+
+/// Who may call: that function, or all others.
+fn callers(image: &Image, caller: Option<usize>, callee: usize) -> impl Iterator<Item = usize> {
+    let of_it = move |other: usize| caller.map_or(other != callee, |caller| caller == other);
+    (0..image.functions.len()).filter(move |&other| of_it(other))
 }

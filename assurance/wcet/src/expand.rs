@@ -406,7 +406,10 @@ impl Analysis<'_> {
         for mark in marks {
             for (number, bound) in self.question.bounds.iter().enumerate() {
                 if bound.marks.contains(&mark.value) {
-                    terms = sum(&terms, &[(limit_of(network, number, bound), 1)]);
+                    terms = sum(
+                        &terms,
+                        &[(limit_of(network, number, bound), bound.weight())],
+                    );
                 }
             }
         }

@@ -214,7 +214,7 @@ fn records_that_nobody_knows_are_refused() {
 }
 
 #[test]
-fn a_limit_names_what_is_there() {
+fn a_limit_names_what_is_there_and_can_be_watched() {
     let image = image();
     for (what, says) in [
         (
@@ -232,6 +232,22 @@ fn a_limit_names_what_is_there() {
         (
             "marks = [\"nowhere\"]",
             "names the mark `nowhere`, which nobody knows: there are invocation",
+        ),
+        (
+            "marks = [\"commit\"]",
+            "names the mark `commit`, which this kernel has nowhere: no run could show",
+        ),
+        (
+            "calls = [\"three\", \"nested\"]",
+            "names `nested`, but nothing in this kernel calls that: no run could show",
+        ),
+        (
+            "calls = [\"straight -> three\"]",
+            "names `straight -> three`, but nothing in this kernel calls that: no run could show",
+        ),
+        (
+            "calls = [\"fallen_into\"]",
+            "names `fallen_into`, but `falls` goes on there without a jump",
         ),
     ] {
         let text = format!("[[limit]]\nat_most = 1\n{what}\nwhy = \"a test\"\n");

@@ -4,6 +4,7 @@ use sandglass_wcet::analysis::{Analysis, Question};
 use sandglass_wcet::annotations::Kind;
 use sandglass_wcet::image::Image;
 use sandglass_wcet::limits::{Bound, Limits};
+use sandglass_wcet::watch;
 
 use crate::programs::{bound, image, number, question};
 
@@ -143,6 +144,30 @@ fn limits_of_calls_are_kept() {
         limited(&limit(2, "\"heavy\", \"three\"")),
         Some(turns(2) + 2 + 1)
     );
+}
+
+/// What a limit counts is seen where it is executed: at calls, at jumps, at branches that lead there, and at marks.
+#[test]
+fn limits_of_calls_and_marks_are_kept_and_watched() {
+    let image = image();
+    let limited = |most: u64, names: &str| {
+        let text = format!("[[limit]]\nat_most = {most}\n{names}\nwhy = \"a test\"\n");
+        let limits = Limits::parse(&text).expect("limits");
+        let bounds = limits.resolve(&image).expect("of what there is");
+        let list = watch::limits(&image, &bounds);
+        let found = bound(&image, "marked", question(&image, bounds));
+        (found.expect("it can be analysed"), list)
+    };
+    let code = &image.functions[number(&image, "marked")].code;
+    let [mark, call, branch] = [2, 2, 4].map(|at| code[at].address);
+    let leaves = image.functions[number(&image, "leaves")].start;
+    let all = "calls = [\"marked -> three\", \"marked -> leaves\"]\nmarks = [\"invocation\"]";
+    let watched =
+        format!("limits 1\ncall 0 {call:x}\nbranch 0 {branch:x} {leaves:x}\ncall 0 {mark:x}\n");
+    assert_eq!(limited(3, all), (Some(2 + 1 + 3 + 2 + 6), watched.clone()));
+    // The branch is not taken.
+    assert_eq!(limited(2, all), (Some(2 + 1 + 3 + 2 + 1), watched.clone()));
+    assert_eq!(limited(1, all), (Some(2 + 1), watched));
 }
 
 /// What is executed behind a check counts only where a path may lead to the check.

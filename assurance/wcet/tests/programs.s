@@ -8,6 +8,7 @@
 .set REPEATS, 2
 .set ARGUMENT, 3
 .set STEPS, 4
+.set MARK, 5
 .set TOGETHER, 6
 .set LEVELS, 1 << 32
 
@@ -106,6 +107,32 @@ function calls_tail_call
     call tail_calls_three
     iretq
 end calls_tail_call
+
+# The dearest way comes by a mark, a call, and a branch out of it.
+function marked
+    dec ecx
+    jz 1f
+    record MARK, 1
+    call three
+    nop
+    jz leaves
+1:  iretq
+end marked
+
+# Into the next function, without a jump where the branch is not taken.
+function falls
+    dec ecx
+    jnz three
+end falls
+
+function fallen_into
+    call three
+    iretq
+end fallen_into
+
+function jumps_there
+    jmp fallen_into
+end jumps_there
 
 function tail_calls_three
     nop

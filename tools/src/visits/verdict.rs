@@ -177,10 +177,7 @@ impl Seen {
             );
         }
         for (&(limit, after_check), Most { number, run }) in &self.calls {
-            let calls = expected
-                .limits
-                .get(limit)
-                .map(|limit| limit.calls.join(", "));
+            let calls = expected.limits.get(limit).map(Limit::name);
             let calls = calls.unwrap_or_default();
             let from = if after_check { "a check" } else { "an entry" };
             let _ = writeln!(
@@ -250,9 +247,9 @@ fn exceeded_on(arch: Arch, cycles: &Cycles, number: u64, bound: u64, run: &str) 
 /// The message about a limit.
 fn exceeded(limit: &Limit, count: u64, most: u64, run: &str) -> String {
     format!(
-        "{}: {count} calls between two checks for interrupts, of which there are at most {most} ({LIMITS}); in the run of {run}. The \
+        "{}: {count} of these between two checks for interrupts, and there are at most {most} ({LIMITS}); in the run of {run}. The \
          limit's reason does not hold: {}",
-        limit.calls.join(", "),
+        limit.name(),
         limit.why
     )
 }
@@ -409,7 +406,7 @@ mod tests {
         let found = findings(&expected);
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(
-            found[0].contains("a -> b: 3 calls") && found[0].contains("at most 2"),
+            found[0].contains("a -> b: 3 of these") && found[0].contains("at most 2"),
             "{}",
             found[0]
         );
@@ -420,7 +417,7 @@ mod tests {
         let found = findings(&expected(90, 1));
         assert_eq!(found.len(), 1, "{found:?}");
         for part in [
-            "a -> b: 2 calls",
+            "a -> b: 2 of these",
             "at most 1",
             "in the run of two",
             "It is forbidden.",
