@@ -92,7 +92,11 @@ impl Limit {
         counted.join(", ")
     }
 
-    fn resolve(&self, image: &Image) -> Result<Bound> {
+    /// The limit, as it applies to this kernel.
+    ///
+    /// # Errors
+    /// As with [`Limits::resolve`].
+    pub fn resolve(&self, image: &Image) -> Result<Bound> {
         let marks = self.marks.iter().map(|name| self.mark(image, name));
         let marks = marks.collect::<Result<_>>()?;
         let calls = self.calls.iter().map(|call| self.call(image, call));

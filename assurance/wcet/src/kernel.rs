@@ -7,6 +7,7 @@ use std::rc::Rc;
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use sandglass_cache::Model;
+use serde::Deserialize;
 
 use crate::analysis::{Analysis, Question};
 use crate::code::Flow;
@@ -22,8 +23,10 @@ use crate::watch::{self, POINT};
 const INVOCATIONS: &str = "::invoke::";
 
 /// A way into the kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Entry {
+    #[default]
     SystemCall,
     /// An interrupt or an exception, also while the kernel idles.
     Vector,
@@ -42,9 +45,11 @@ impl Entry {
 }
 
 /// Who may do what.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum System {
     /// Anybody anything.
+    #[default]
     Open,
     /// Only messages, signals and replies are sent, as in the paper's Table 2.
     Closed,
@@ -122,11 +127,12 @@ impl<'i> Kernel<'i> {
         case: Case,
         through: Option<usize>,
     ) -> Result<Option<Longest>> {
-        self.longest_of(entry, case, through, None)
+        let through = through.map(Bound::through);
+        self.longest_of(entry, case, through.as_slice(), None)
     }
 
-    /// The same of paths that execute each instruction no more often than that, by addresses: what is computed of a path
-    /// that was seen.
+    /// The same of paths that keep these bounds, too, and execute each instruction no more often than that, by addresses:
+    /// what is computed of a path that was seen.
     ///
     /// # Errors
     /// As with [`Self::longest`].
@@ -134,14 +140,14 @@ impl<'i> Kernel<'i> {
         &self,
         entry: Entry,
         case: Case,
-        through: Option<usize>,
+        more: &[Bound],
         executed: Option<Rc<BTreeMap<u64, u64>>>,
     ) -> Result<Option<Longest>> {
         let mut bounds = self.limits.clone();
         if case.system == System::Closed {
             bounds.extend(self.closed.iter().cloned());
         }
-        bounds.extend(through.map(Bound::through));
+        bounds.extend(more.iter().cloned());
         let question = Question {
             levels: case.levels,
             point: Some(self.point),

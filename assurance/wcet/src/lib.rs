@@ -6,6 +6,7 @@
 
 pub mod analysis;
 pub mod caches;
+pub mod cases;
 pub mod compare;
 mod data;
 mod expand;

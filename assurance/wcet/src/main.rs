@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{ensure, Context, Result};
 use clap::Parser;
+use sandglass_wcet::cases::{self, Cases};
 use sandglass_wcet::compare::{self, Side};
 use sandglass_wcet::image::Image;
 use sandglass_wcet::kernel::{Case, Entry, Kernel, System};
@@ -55,6 +56,9 @@ struct Args {
     /// Show what is computed of the paths that the emulator's plugin has seen, which this file is of
     #[arg(long, value_name = "FILE", conflicts_with_all = ["through", "record", "check"])]
     seen: Option<PathBuf>,
+    /// Show the bounds of the cases in this file, in a line each
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["seen", "through", "record", "check"])]
+    cases: Option<PathBuf>,
     /// Show what grew or shrank since this kernel
     #[arg(long, value_name = "KERNEL")]
     against: Option<PathBuf>,
@@ -96,6 +100,17 @@ fn run(args: &Args) -> Result<()> {
         let levels = args.levels.iter().copied().max().unwrap_or_default();
         let visits = seen::read(&text, &args.model).with_context(|| file.display().to_string())?;
         print!("{}", seen::table(&kernel, &visits, levels)?);
+        return Ok(());
+    }
+    if let Some(file) = &args.cases {
+        let text = fs::read_to_string(file).with_context(|| file.display().to_string())?;
+        let cases = Cases::parse(&text).with_context(|| file.display().to_string())?;
+        for (case, longest) in cases::longest(&cases, &kernel)? {
+            println!("case {} {}", case.name, longest.cost);
+            if args.path {
+                print!("{}", show::path(&image, &longest));
+            }
+        }
         return Ok(());
     }
     let through = through(&image, args.through.as_deref())?;

@@ -85,7 +85,7 @@ pub fn table(kernel: &Kernel, seen: &Seen, levels: u64) -> Result<String> {
             },
             levels,
         };
-        let computed = kernel.longest_of(entry, case, None, Some(visit.executed.clone()))?;
+        let computed = kernel.longest_of(entry, case, &[], Some(visit.executed.clone()))?;
         let computed = computed
             .with_context(|| format!("{}: no path", key.join(" ")))?
             .cost;
