@@ -23,6 +23,8 @@ pub struct Cycles {
     executed: HashMap<u64, u64>,
     /// The most cycles that were seen, of all stretches and of those that closed systems have.
     most: HashMap<(Stretch, &'static str), u64>,
+    /// The most of a stretch since a measurement began.
+    measured: u64,
     text: String,
 }
 
@@ -35,8 +37,21 @@ impl Cycles {
             ending: None,
             executed: HashMap::new(),
             most: HashMap::new(),
+            measured: 0,
             text: String::new(),
         }
+    }
+
+    /// A measurement begins, or begins anew.
+    pub fn measure(&mut self) {
+        self.finishes();
+        self.measured = 0;
+    }
+
+    /// What it comes to: `cycles NAME NUMBER`, of the dearest stretch since then.
+    pub fn measured(&mut self) -> String {
+        self.finishes();
+        format!("cycles {} {}\n", self.name, self.measured)
     }
 
     /// A stretch begins with the next instruction; and a visit, unless it goes on behind a check for interrupts.
@@ -74,6 +89,7 @@ impl Cycles {
             return;
         };
         let cycles = self.simulation.cycles();
+        self.measured = self.measured.max(cycles);
         let systems: &[&str] = match self.invokes {
             true => &["open"],
             false => &["open", "closed"],
@@ -136,6 +152,24 @@ mod tests {
         let expected = ["open", "closed"]
             .map(|system| format!("cycles small {system} vectors entry exit 112"));
         assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn a_measurement_has_the_dearest_stretch_since_it_began() {
+        let model = Model::parse("1 64 2 1 10 uncached 100").unwrap();
+        let mut cycles = Cycles::new("small".to_owned(), model);
+        let stretch_of = |cycles: &mut Cycles, addresses: u64| {
+            cycles.begins(true);
+            (0..addresses).for_each(|at| cycles.executes(at, 1));
+            cycles.ends(stretch(), true);
+        };
+        stretch_of(&mut cycles, 5);
+        cycles.measure();
+        stretch_of(&mut cycles, 2);
+        stretch_of(&mut cycles, 3);
+        assert_eq!(cycles.measured(), "cycles small 13\n");
+        cycles.measure();
+        assert_eq!(cycles.measured(), "cycles small 0\n");
     }
 
     #[test]

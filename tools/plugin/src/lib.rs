@@ -22,7 +22,8 @@
 //! end one of what was asked.
 //!
 //! With `visits=FILE` and `visits_out=FILE`, it also counts what the kernel executes on every visit: the first file says
-//! what is watched, the second is written, as [`visits`] says; `out` is not needed then.
+//! what is watched, the second is written, as [`visits`] says; `out` is not needed then. If it is there, each measurement also has
+//! a line `cycles NAME NUMBER` of each processor whose cycles are counted.
 //!
 //! For machines with virtual time (`-icount`), whose cores take turns on one thread.
 
@@ -670,7 +671,13 @@ unsafe extern "C" fn finished(_id: Id, _data: *mut c_void) {
 /// QEMU calls it.
 unsafe extern "C" fn begun(_core: c_uint, _data: *mut c_void) {
     // SAFETY: once in this callback.
-    match unsafe { state() }.and_then(State::measurement) {
+    let Some(state) = (unsafe { state() }) else {
+        return;
+    };
+    if let Some(visiting) = &mut state.visiting {
+        visiting.measure();
+    }
+    match state.measurement() {
         Some(Measurement::Kernel(meter)) => meter.begin(),
         Some(Measurement::Cores(meter)) => meter.begin(),
         Some(Measurement::Waits(meter)) => meter.begin(),
@@ -718,7 +725,10 @@ unsafe extern "C" fn ended(_core: c_uint, _data: *mut c_void) {
         Measurement::Waits(meter) => Some(meter.end()),
         Measurement::Times(_) | Measurement::Touches(_) => None,
     };
-    if let Some(text) = text {
-        out.write(&text);
+    let Some(text) = text else { return };
+    out.write(&text);
+    // On processors whose caches are simulated, too.
+    if let Some(visiting) = &mut state.visiting {
+        out.write(&visiting.measured());
     }
 }

@@ -7,6 +7,7 @@ use std::fs;
 use std::ptr;
 
 use crate::api::{self, Instruction};
+use crate::cycles::Cycles;
 use crate::visits::{List, Mark, Visits};
 use crate::{state, Out, RETURNS, WAITS};
 
@@ -127,6 +128,17 @@ impl Visiting {
                 ptr::null_mut(),
             );
         }
+    }
+
+    /// A measurement begins.
+    pub fn measure(&mut self) {
+        self.visits.cycles().iter_mut().for_each(Cycles::measure);
+    }
+
+    /// What it comes to on each processor, a line each.
+    pub fn measured(&mut self) -> String {
+        let cycles = self.visits.cycles().iter_mut();
+        cycles.map(Cycles::measured).collect()
     }
 
     fn meets(&mut self, place: &Place) {

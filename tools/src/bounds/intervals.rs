@@ -12,6 +12,8 @@ pub struct Interval {
     /// The most from an entry to an exit.
     pub longest: u64,
     pub stretch: Stretch,
+    /// The most cycles of a stretch on processors whose caches are simulated, with their names.
+    pub cycles: Vec<(String, u64)>,
 }
 
 /// The longest stretch without a look for interrupts.
@@ -37,6 +39,12 @@ impl Interval {
             let wrong = || format!("the plugin wrote `{line}`");
             if let Some(rest) = line.strip_prefix("interval ") {
                 intervals.push(Self::parse(rest).with_context(wrong)?);
+            } else if let Some(rest) = line.strip_prefix("cycles ") {
+                let cycles = rest.split_once(' ');
+                let cycles = cycles.and_then(|(name, number)| Some((name, number.parse().ok()?)));
+                let (interval, (name, cycles)) =
+                    intervals.last_mut().zip(cycles).with_context(wrong)?;
+                interval.cycles.push((name.to_owned(), cycles));
             } else {
                 let place = line.strip_prefix("at ").and_then(parse_place);
                 let interval = intervals.last_mut().zip(place).with_context(wrong)?;
@@ -62,6 +70,7 @@ impl Interval {
                 to: word()?,
                 places: Vec::new(),
             },
+            cycles: Vec::new(),
         })
     }
 }
@@ -82,7 +91,7 @@ mod tests {
     #[test]
     fn intervals_are_read_with_their_places() {
         let text =
-            "interval 2 30 10 20 15 entry point\nat 0xff 15\ninterval 0 0 0 0 0 entry exit\n";
+            "interval 2 30 10 20 15 entry point\nat 0xff 15\ncycles small 70\ninterval 0 0 0 0 0 entry exit\n";
         let read = Interval::read_all(text).unwrap();
         assert_eq!(read.len(), 2);
         assert_eq!(
@@ -91,6 +100,7 @@ mod tests {
         );
         assert_eq!(read[0].stretch.places, [(0xff, 15)]);
         assert_eq!(read[0].stretch.to, "point");
+        assert_eq!(read[0].cycles, [("small".to_owned(), 70)]);
     }
 
     #[test]
