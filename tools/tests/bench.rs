@@ -31,3 +31,13 @@ fn operations_touch_what_the_book_says() {
 fn a_message_takes_at_most_15_percent_more_on_the_smp_kernel() {
     assert_within_limits(&["--smp"]);
 }
+
+#[test]
+fn a_boot_takes_what_the_page_says_and_no_longer_than_the_image_explains() {
+    assert_within_limits(&["--boot"]);
+}
+
+#[test]
+fn a_boot_with_an_image_of_100_mib_takes_what_the_page_says() {
+    assert_within_limits(&["--boot", "--all"]);
+}

@@ -3,6 +3,7 @@
 //! The benchmark system measures under virtual time, where a tick is an instruction, and prints
 //! `bench NAME MIN MEAN MAX` for each row.
 
+mod boot;
 mod calls_only;
 mod page;
 mod reference;
@@ -66,6 +67,19 @@ pub fn run(args: &BenchArgs) -> Result<ExitCode> {
     if let Some(path) = &args.json {
         workspace::ensure_writable(path)?;
     }
+    let findings = if args.boot {
+        boots(args)?
+    } else {
+        run_system(args)?
+    };
+    for finding in &findings {
+        eprintln!("{finding}");
+    }
+    Ok(ExitCode::from(u8::from(!findings.is_empty())))
+}
+
+/// Runs the benchmark system. Returns what is wrong with what it measures.
+fn run_system(args: &BenchArgs) -> Result<Vec<String>> {
     let metadata = program::workspace_metadata()?;
     let package = program::package_in(&metadata, SYSTEM)?;
     let arch = args.arch;
@@ -74,15 +88,11 @@ pub fn run(args: &BenchArgs) -> Result<ExitCode> {
         "the cost of traces, and the tables of the book, are measured on x86_64 only"
     );
     let root_task = program::build_for(arch, &package.name)?;
-    let findings = if args.touches {
-        touches(args, &root_task)?
+    if args.touches {
+        touches(args, &root_task)
     } else {
-        compare(args, &root_task)?
-    };
-    for finding in &findings {
-        eprintln!("{finding}");
+        compare(args, &root_task)
     }
-    Ok(ExitCode::from(u8::from(!findings.is_empty())))
 }
 
 /// Prints what operations touch. Returns what is wrong with it.
@@ -128,6 +138,22 @@ fn compare(args: &BenchArgs, root_task: &Path) -> Result<Vec<String>> {
         }
         findings
     })
+}
+
+/// Measures the boot. Returns what is wrong with it.
+fn boots(args: &BenchArgs) -> Result<Vec<String>> {
+    ensure!(
+        args.arch == Arch::X86_64,
+        "boots are measured on x86_64 only: profiles other than base are for it"
+    );
+    let rows = boot::measure(args.all || args.page)?;
+    print!("{}", boot::table(&rows));
+    write_json(args, &rows)?;
+    if args.page {
+        let table = boot::table(&rows);
+        eprintln!("written: {}", boot::PAGE_OF_BOOK.write(&table)?.display());
+    }
+    boot::findings(&rows)
 }
 
 /// Writes `figures` to the file that was asked for, if any.

@@ -44,6 +44,16 @@ impl Page {
         }
     }
 
+    /// The table that the page shows.
+    ///
+    /// # Errors
+    /// The page cannot be read, or has no place for it.
+    pub fn shown(&self) -> Result<String> {
+        let text = self.read()?;
+        let place = self.place(&text)?;
+        Ok(text[place].to_owned())
+    }
+
     /// Writes `table` into the page, and returns where that is.
     ///
     /// # Errors
@@ -61,8 +71,7 @@ impl Page {
     /// # Errors
     /// The page cannot be read, or has no place for it.
     pub fn finding(&self, table: &str) -> Result<Option<String>> {
-        let text = self.read()?;
-        let is_right = text[self.place(&text)?] == *table;
+        let is_right = self.shown()? == table;
         let (path, command) = (self.path, self.command);
         Ok((!is_right).then(|| format!("{path} shows other figures: run `{command}`\n{table}")))
     }
@@ -70,11 +79,11 @@ impl Page {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{calls_only, touches};
+    use super::super::{boot, calls_only, touches};
 
     #[test]
     fn pages_have_places_and_other_figures_are_found() {
-        for page in [&calls_only::PAGE, &touches::PAGE] {
+        for page in [&calls_only::PAGE, &touches::PAGE, &boot::PAGE_OF_BOOK] {
             let text = page.read().unwrap();
             assert!(text[page.place(&text).unwrap()].starts_with("| "));
             assert!(page.place("nothing").is_err());
