@@ -14,7 +14,7 @@ use crate::object::{Core, SchedContext, State, Tcb};
 use crate::syscall::{self, Exit};
 use crate::thread::yielding;
 use crate::time::account::Charge;
-use crate::time::{account, fpu, remote, schedule, Turn};
+use crate::time::{account, context, fpu, remote, schedule, Turn};
 use crate::{Kernel, CORES};
 
 /// Why the kernel was entered. The registers of the current thread are in its TCB.
@@ -141,6 +141,10 @@ fn go_to(k: &Kernel, switch: Switch) -> Next {
     match switch {
         Switch::OnLent(next) => hand_over(k, next),
         Switch::OnOwn(next, own) => hand_over_to(k, next, own),
+        Switch::Woken(next, own) => {
+            context::wake_refills(k, next);
+            hand_over_to(k, next, own)
+        }
     }
 }
 

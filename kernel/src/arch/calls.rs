@@ -12,7 +12,7 @@ use crate::event;
 use crate::fast::{self, Line, Outcome, Request, Switch};
 use crate::mem::Ref;
 use crate::object::{SchedContext, Tcb};
-use crate::time::account;
+use crate::time::{account, context};
 
 /// A Call; the context is stored. Capability and message are still in the registers that carry them.
 pub extern "C" fn on_call(cptr: u64, info: u64, _number: u64, core: CoreId) -> ! {
@@ -103,7 +103,19 @@ fn go_to(guard: KernelGuard, switch: Switch) -> ! {
             leave(guard, next)
         }
         Switch::OnOwn(next, own) => hand_over_to(guard.inside, next, own),
+        Switch::Woken(next, own) if own.at(guard.k).is_sporadic() => start(guard.inside, next, own),
+        Switch::Woken(next, own) => hand_over_to(guard.inside, next, own),
     }
+}
+
+/// Ends an event after which `next`, which has woken, runs on `own`, which is sporadic.
+#[cold]
+#[inline(never)]
+fn start(inside: Option<lock::Turn>, next: Ref<Tcb>, own: Ref<SchedContext>) -> ! {
+    // SAFETY: the one that the caller gave up.
+    let guard = unsafe { KernelGuard::inside(inside) };
+    context::wake_refills(guard.k, next);
+    hand_over_to(guard.inside, next, own)
 }
 
 /// Ends an event after which `next` runs on `own`.

@@ -173,7 +173,7 @@ impl Answer {
                 lend(k, handle, server, caller);
                 Switch::OnLent(caller)
             }
-            Payer::Own(own) => Switch::OnOwn(caller, own),
+            Payer::Own(own) => Switch::Woken(caller, own),
         }
     }
 }
@@ -195,7 +195,7 @@ fn payer(k: &View, reply: Ref<Reply>, caller: Ref<Tcb>) -> Option<Payer> {
         (Above::Nothing, Some(own))
             if matches!(caller.at(k).state(), State::BlockedOnReply { .. })
                 && reply.at(k).below().is_none()
-                && handover::runs_on(k, own)
+                && own.at(k).is_active()
                 && has_time(k, own) =>
         {
             Some(Payer::Own(own))

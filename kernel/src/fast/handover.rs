@@ -57,12 +57,6 @@ fn is_due_from(core: &Core, priority: u8) -> bool {
     core.release.highest_due_above(core.now(), floor).is_some()
 }
 
-/// `woken` has a context of its own, which lets it run: not one of those that change when a thread wakes.
-#[inline(always)]
-pub fn runs_on(k: &View, own: Ref<SchedContext>) -> bool {
-    own.at(k).is_active() && !own.at(k).is_sporadic()
-}
-
 /// A thread that is woken, and runs on a context of its own on this core.
 #[derive(Clone, Copy)]
 pub struct Woken {
@@ -71,11 +65,14 @@ pub struct Woken {
 }
 
 impl Woken {
-    /// Of `thread`, which is blocked.
+    /// Of `thread`, which is blocked, while `current` runs: its context is not sporadic, unless it is above that, and so runs
+    /// next.
     #[inline(always)]
-    pub fn plan(k: &View, thread: Ref<Tcb>) -> Option<Woken> {
+    pub fn plan(k: &View, current: Ref<Tcb>, thread: Ref<Tcb>) -> Option<Woken> {
         let payer = thread.at(k).sched_context()?;
-        (runs_on(k, payer) && k.is_here(thread)).then_some(Woken { thread, payer })
+        let can_run = payer.at(k).is_active() && k.is_here(thread);
+        (can_run && (!payer.at(k).is_sporadic() || is_below(k, current, thread)))
+            .then_some(Woken { thread, payer })
     }
 
     /// It is in no queue any more, and can go on.
@@ -94,7 +91,7 @@ impl Woken {
         let (running, priority) = (current.at(k).priority(), self.thread.at(k).priority());
         if priority > running {
             ready.enqueue(k, current);
-            return Outcome::Switches(Switch::OnOwn(self.thread, self.payer));
+            return Outcome::Switches(Switch::Woken(self.thread, self.payer));
         }
         if priority == running {
             ready.append(k, self.thread);
@@ -109,7 +106,7 @@ impl Woken {
     #[inline(always)]
     pub fn succeed(self, k: &Kernel) -> Switch {
         self.wake(k);
-        Switch::OnOwn(self.thread, self.payer)
+        Switch::Woken(self.thread, self.payer)
     }
 }
 

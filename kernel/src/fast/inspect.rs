@@ -108,7 +108,7 @@ fn of_trap(k: &View, thread: Ref<Tcb>, trap: Trap) -> Option<Name> {
             (Name::Fault, ordinary && plan.is_some())
         }
         Trap::Interrupt { irq } => {
-            let plan = Interrupt::plan(k, irq);
+            let plan = Interrupt::plan(k, thread, irq);
             (Name::Interrupt, ordinary && plan.is_some())
         }
         Trap::Timer => {

@@ -30,7 +30,7 @@ impl Meeting {
         };
         let payer = match callee.at(k).sched_context() {
             None => Payer::Lent(lent?),
-            Some(own) => Payer::Own(Some(own).filter(|&own| handover::runs_on(k, own))?),
+            Some(own) => Payer::Own(Some(own).filter(|own| own.at(k).is_active())?),
         };
         let reply = reply?;
         handover::is_next_while_due(k, caller, callee).then_some(Meeting {
@@ -61,7 +61,7 @@ impl Meeting {
             }
             Payer::Own(own) => {
                 trace!(k, wake(callee));
-                Switch::OnOwn(callee, own)
+                Switch::Woken(callee, own)
             }
         }
     }

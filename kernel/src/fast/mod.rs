@@ -65,6 +65,8 @@ pub enum Switch {
     OnLent(Ref<Tcb>),
     /// On this one, which is another.
     OnOwn(Ref<Tcb>, Ref<SchedContext>),
+    /// The same, and the thread has left a blocked state.
+    Woken(Ref<Tcb>, Ref<SchedContext>),
 }
 
 /// What a line comes to.
@@ -124,7 +126,7 @@ pub fn take_trap(
             Some(Faults::plan(k, thread, fault)?.carry_out(k, thread))
         }
         Trap::Interrupt { irq } if is_ordinary(k, core, thread, Due::NobodyAbove) => {
-            Some(Interrupt::plan(k, irq)?.carry_out(k, thread))
+            Some(Interrupt::plan(k, thread, irq)?.carry_out(k, thread))
         }
         Trap::Timer if is_over(k, core) => {
             Some(Expires::plan(k, core, thread)?.carry_out(k, core, thread))

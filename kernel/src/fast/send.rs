@@ -24,8 +24,10 @@ impl Line for Send {
         // That of a signal has no reader, but its capabilities would be looked for.
         let info = plain_message(request)?;
         if let Some(cap) = cap.notification() {
-            let signal = cap.rights.write().then(|| Signal::plan(k, cap));
-            return signal?.map(Send::Signal);
+            if !cap.rights.write() {
+                return None;
+            }
+            return Signal::plan(k, sender, cap).map(Send::Signal);
         }
         let cap = cap.endpoint()?;
         if !cap.rights.sends(false) {
@@ -44,7 +46,7 @@ impl Line for Send {
             },
             endpoint: cap.object,
             reply,
-            receiver: Woken::plan(k, receiver)?,
+            receiver: Woken::plan(k, sender, receiver)?,
         }))
     }
 

@@ -15,13 +15,13 @@ pub struct Signal {
 }
 
 impl Signal {
-    /// What a signal through `cap`, which allows it, comes to.
+    /// What a signal through `cap`, which allows it, comes to while `current` runs.
     #[inline(always)]
-    pub fn plan(k: &View, cap: NotificationCap) -> Option<Signal> {
+    pub fn plan(k: &View, current: Ref<Tcb>, cap: NotificationCap) -> Option<Signal> {
         let object = cap.object.at(k);
         let queue = object.queue();
         let waiter = match queue.only_unflagged() {
-            Some(waiter) => Some(Woken::plan(k, waiter)?),
+            Some(waiter) => Some(Woken::plan(k, current, waiter)?),
             None => {
                 let is_pending = queue.is_marked();
                 let may_hear = object.thread().is_some_and(|bound| receives(k, bound));

@@ -20,10 +20,13 @@ pub struct Interrupt {
 
 impl Interrupt {
     #[inline(always)]
-    pub fn plan(k: &View, irq: Irq) -> Option<Interrupt> {
+    pub fn plan(k: &View, current: Ref<Tcb>, irq: Irq) -> Option<Interrupt> {
         let line = k.irqs.line(irq)?;
         let cap = k.irqs.slot(irq)?.at(k).cap().notification()?;
-        let signal = cap.rights.write().then(|| Signal::plan(k, cap))??;
+        if !cap.rights.write() {
+            return None;
+        }
+        let signal = Signal::plan(k, current, cap)?;
         Some(Interrupt { irq, line, signal })
     }
 

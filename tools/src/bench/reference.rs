@@ -95,7 +95,7 @@ const X86_64_LIMITS: &[(&str, u32)] = &[
     ("nb-send-recv-block", 410),
     ("signal", 185),
     ("signal-no-waiter", 145),
-    ("interrupt-to-driver", 395),
+    ("interrupt-to-driver", 360),
     ("signal-wake-higher", 285),
     ("wait-block", 300),
     ("fault-to-handler", 370),
