@@ -79,22 +79,41 @@ fn config() -> ProptestConfig {
     }
 }
 
-#[test]
-fn a_queue_answers_like_a_sorted_vector() {
+/// Threads go into a queue with `insert`, and out; `next` finds who is behind another.
+fn answers_like_a_sorted_vector(
+    insert: impl Fn(&World, &Queue, Ref<Tcb>, u8),
+    next: impl Fn(&World, &Queue, (Key, Ref<Tcb>)) -> Option<Ref<Tcb>>,
+) {
     let (w, threads) = world();
     proptest!(config(), |(steps in steps())| {
         let queue = Queue::new();
         let mut model = Model::new();
         for &step in &steps {
-            let insert = |thread, rank| queue.insert(&w.k, thread, rank as u8);
+            let insert = |thread, rank| insert(&w, &queue, thread, rank as u8);
             apply(&w, &mut model, &threads, step, insert, |thread| queue.remove(&w.k, thread));
             prop_assert!(queue.is_consistent(&w.k), "inconsistent after {step:?}");
             prop_assert_eq!(queue.first(), model.first().map(|entry| entry.1));
             for pair in model.windows(2) {
-                prop_assert_eq!(queue.first_after(&w.k, pair[0].0), Some(pair[1].1));
+                prop_assert_eq!(next(&w, &queue, pair[0]), Some(pair[1].1));
             }
         }
     });
+}
+
+#[test]
+fn a_queue_by_ranks_answers_like_a_sorted_vector() {
+    answers_like_a_sorted_vector(
+        |w, queue, thread, rank| queue.insert(&w.k, thread, rank),
+        |w, _, (_, thread)| thread.at(&w.k).links().next(),
+    );
+}
+
+#[test]
+fn a_queue_by_numbered_ranks_answers_like_a_sorted_vector() {
+    answers_like_a_sorted_vector(
+        |w, queue, thread, rank| queue.insert_numbered(&w.k, thread, rank),
+        |w, queue, (key, _)| queue.first_after(&w.k, key),
+    );
 }
 
 #[test]
