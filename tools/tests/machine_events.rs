@@ -115,14 +115,34 @@ fn what_comes_in_user_code_ends_the_machine_in_words() {
     }
 }
 
-/// Where a symbol of the kernel is.
+/// Where a symbol of the kernel is, whose name ends so.
 fn symbol(kernel: &Path, name: &str) -> u64 {
     let bytes = std::fs::read(kernel).unwrap();
     let file = object::File::parse(&*bytes).unwrap();
-    let symbol = file.symbols().find(|symbol| symbol.name() == Ok(name));
-    symbol
-        .unwrap_or_else(|| panic!("the kernel has no `{name}`"))
-        .address()
+    let mut symbols = file.symbols();
+    let symbol = symbols.find(|symbol| symbol.name().is_ok_and(|of| of.ends_with(name)));
+    let symbol = symbol.unwrap_or_else(|| panic!("the kernel has no `{name}`"));
+    symbol.address()
+}
+
+/// The core that ends the machine interrupts the other one, which comes to the same place, before the words are said.
+#[test]
+fn all_cores_stop_when_one_ends_the_machine() {
+    const PLACE: &str = "5fatal10of_machine";
+    let cores = Cores::Smp(2);
+    let kernel = kernel(Variant::Release, cores);
+    let (exit, place) = (symbol(&kernel, "sandglass_exit_0"), symbol(&kernel, PLACE));
+    let outcome = beside(&kernel, cores, "hello", true, |_, folder| {
+        let mut gdb = Gdb::connect(&folder.file("gdb")).unwrap();
+        gdb.run_to(exit).unwrap();
+        let mut session = Session::connect(&folder.file("socket")).unwrap();
+        assert_eq!(session.monitor(MACHINE_CHECK_ON_0).unwrap(), "");
+        assert_eq!(gdb.run_to(place).unwrap(), 0);
+        gdb.step().unwrap();
+        assert_eq!(gdb.run_to(place).unwrap(), 1);
+        gdb.go_on().unwrap();
+    });
+    assert!(said(&outcome).starts_with("machine check on core 0, "));
 }
 
 /// While nobody runs: a core of its own has nothing to do.

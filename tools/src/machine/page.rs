@@ -68,6 +68,30 @@ character on a real port; no thread runs on that core meanwhile, and on the othe
 
 QEMU's monitor raises both in tests (`nmi`, `mce`), in user code, at instructions of all ways in and out, and on a core that
 idles: `machine_events::what_comes_in_the_kernel_ends_the_machine_in_words` and those beside it.
+
+## Interrupts that nobody asked for
+
+A device raises whatever vector it was told to, and controllers raise some by mistake. Who runs is not disturbed, and nothing
+that is awaited is lost.
+
+| what comes | what happens | tested by |
+| --- | --- | --- |
+| the spurious vector of the local APIC, 255, also by `int 255` | nothing, and no end of interrupt, unless a device has sent it | `stray::the_spurious_vector_does_nothing`, `stray::a_devices_wrong_vector_disturbs_nobody` |
+| a message with the vector of an exception, 16 to 31 | the local APIC has it in service, so it is no exception: it is ended | the second of these |
+| a message with vector 18 | likewise: the processor says whether a machine check is in progress | likewise |
+| a line 7 or 15 of the legacy controllers that is none, vectors 39 and 47 | it cannot arrive: LINT0 is masked. A message with that vector is ended if it is in service | likewise (39) |
+| an interrupt of a device that has no handler | it is ended, and its pin masked | likewise (vector 80); `devices::a_pin_obeys_its_last_handler_alone` |
+| a message with the vector of the kernel's timer, 157 | the kernel looks at its clock: nothing is due | likewise |
+| a message with a vector of those between cores, 158 and 159 | on the kernel for several cores, the core looks for requests, of which there are none; on that for one, it is ended | likewise |
+| a message with a vector of software, from 158 (SMP: 160) on | it is ended | likewise (160, 200) |
+| a message with a vector below 16 | the processor does not take it; the error entry is masked | not tested |
+| a level-triggered line that stays asserted | it is masked until its driver acknowledges it, and comes again then, in the driver's time: it takes the driver's budget and nobody else's | `devices::a_line_that_stays_asserted_takes_its_drivers_budget_alone` |
+| an interrupt that firmware has left in service, or waiting | the first is ended at the start; the second is taken by the first core that idles or runs, and ended | the odd starts |
+| a non-maskable interrupt as a message | the machine ends, in words | as from the chipset |
+| an INIT, a start-up or an SMI as a message | a core is reset, or runs firmware: nothing is done about it | not tested |
+
+Each costs who runs then the time of one interrupt, within [what is computed](../assurance/wcet.md) of vectors. How often they
+come is up to the device: whoever programs one that can write to memory is trusted with that, as with more.
 ";
 
 /// The page.

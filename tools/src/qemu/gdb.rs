@@ -37,15 +37,23 @@ impl Gdb {
         Ok(gdb)
     }
 
-    /// Lets the machine go on, to the instruction at the virtual address `address`, before which it stops.
+    /// Lets the machine go on, until a processor comes to the instruction at the virtual address `address`, before which it
+    /// stops. Returns which one: they count from 0.
     ///
     /// # Errors
     /// The machine ends before.
-    pub fn run_to(&mut self, address: u64) -> Result<()> {
+    pub fn run_to(&mut self, address: u64) -> Result<u32> {
         self.order(&format!("Z1,{address:x},1"))?;
         let stop = self.ask("c")?;
-        ensure!(stop.starts_with('T'), "the machine does not stop: {stop}");
-        self.order(&format!("z1,{address:x},1"))
+        let thread = stop
+            .split_once("thread:")
+            .and_then(|(_, rest)| u32::from_str_radix(rest.split(';').next()?, 16).ok());
+        // They count from 1 there.
+        let processor = thread.and_then(|thread| thread.checked_sub(1));
+        let processor =
+            processor.with_context(|| format!("the machine does not stop: QEMU says `{stop}`"))?;
+        self.order(&format!("z1,{address:x},1"))?;
+        Ok(processor)
     }
 
     /// Executes one instruction. Interrupts wait.

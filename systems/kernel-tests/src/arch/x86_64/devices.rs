@@ -1,7 +1,10 @@
 //! Interrupt lines: what the kernel does with its own masks.
 
-use sandglass::cap::IoApicPin;
-use sandglass::testing::{Suite, TestResult};
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use sandglass::cap::{IoApicPin, SchedParams};
+use sandglass::testing::{shared, Suite, TestResult};
+use sandglass::thread::ThreadParams;
 use sandglass::{ensure, time};
 
 use crate::fixture::Fixture;
@@ -10,7 +13,13 @@ pub fn run(suite: &mut Suite, fixture: &mut Fixture) {
     fixture.run(
         suite,
         "devices",
-        &[("a_pin_obeys_its_last_handler_alone", shared_pin)],
+        &[
+            ("a_pin_obeys_its_last_handler_alone", shared_pin),
+            (
+                "a_line_that_stays_asserted_takes_its_drivers_budget_alone",
+                asserted_line,
+            ),
+        ],
     );
 }
 
@@ -43,5 +52,64 @@ fn shared_pin(fixture: &mut Fixture) -> TestResult {
     }
     fixture.process.resources.delete(first)?;
     ensure!(longest < fixture.ticks(LONGEST_GAP_US), "{longest} ticks");
+    Ok(())
+}
+
+/// A level-triggered line that stays asserted, for its driver acknowledges it and does nothing about the device: it
+/// interrupts again as soon as it is acknowledged, in the driver's time. Once the budget is spent it is masked, and a thread
+/// far below has all of the rest. The line is the interval timer's, at the end of its count.
+fn asserted_line(fixture: &mut Fixture) -> TestResult {
+    const BUDGET_US: u64 = 200;
+    const PERIOD_US: u64 = 2_000;
+    const PERIODS: u64 = 20;
+    /// Of the time that the driver has not.
+    const LEAST_PERCENT: u64 = 97;
+    let ports = fixture.process.resources.io_ports(0x40, 0x43)?;
+    // Channel 0 counts once; its line is asserted from the end on.
+    for (port, value) in [(0x43, 0x30), (0x40, 0xff), (0x40, 0)] {
+        ports.out8(port, value)?;
+    }
+    let handler = fixture.process.resources.ioapic_irq(IoApicPin {
+        ioapic: 0,
+        pin: 2,
+        level: true,
+        active_low: false,
+        vector: 92,
+    })?;
+    let notification = fixture.process.resources.notification()?;
+    handler.set_notification(notification)?;
+    let interrupts: &AtomicU64 = shared();
+    let context = fixture.context(SchedParams::new(BUDGET_US, PERIOD_US))?;
+    fixture.spawn(ThreadParams::new(200, context), move || loop {
+        notification.wait();
+        interrupts.fetch_add(1, Relaxed);
+        // Nobody takes the handler away.
+        let _ = handler.ack();
+    })?;
+    let had: &AtomicU64 = shared();
+    let done = fixture.done;
+    let all = fixture.ticks(PERIODS * PERIOD_US);
+    let pause = fixture.ticks(BUDGET_US) / 2;
+    fixture.spawn_full(1, move || {
+        let start = time::ticks();
+        let mut last = start;
+        while last - start < all {
+            let now = time::ticks();
+            if now - last < pause {
+                had.fetch_add(now - last, Relaxed);
+            }
+            last = now;
+        }
+        done.signal();
+    })?;
+    fixture.done.wait();
+    fixture.process.resources.delete(handler)?;
+    let (interrupts, had) = (interrupts.load(Relaxed), had.load(Relaxed));
+    let rest = all / PERIOD_US * (PERIOD_US - BUDGET_US);
+    ensure!(interrupts > 10 * PERIODS, "only {interrupts} interrupts");
+    ensure!(
+        had >= rest / 100 * LEAST_PERCENT,
+        "{had} of {rest} ticks, beside {interrupts} interrupts"
+    );
     Ok(())
 }

@@ -20,9 +20,10 @@ use crate::patient::Patient;
 const BREAKPOINT: u64 = 3;
 const PRIORITY: u8 = 100;
 
-/// Vectors of exceptions without and with a code, of the legacy controllers, of none, and of the
-/// spurious interrupt.
-const VECTORS: [u32; 8] = [16, 17, 21, 31, 0x27, 160, 200, 255];
+/// Vectors of exceptions without and with a code, the machine check's among them; of the legacy controllers, that of a
+/// spurious line 7; of a device that has no handler; of the kernel's timer and of its interrupts between cores; of none; and
+/// of the spurious interrupt.
+const VECTORS: [u32; 13] = [16, 17, 18, 21, 31, 0x27, 80, 157, 158, 159, 160, 200, 255];
 
 /// Budget and period of the thread that is disturbed, µs.
 const BUDGET_US: u64 = 100;
