@@ -211,7 +211,7 @@ fn interrupts(code: &mut Code) {
     // Each line of the I/O APIC is open, and asserted is high.
     for pin in 0..24 {
         code.store(IO_APIC, 0x10 + 2 * pin);
-        code.store(IO_APIC + 0x10, 0x8000 | 0x40 + pin);
+        code.store(IO_APIC + 0x10, 0x8000 | (0x40 + pin));
     }
     // Each line of the legacy controllers is open.
     code.port(0x21, 0).port(0xa1, 0);
