@@ -549,6 +549,12 @@ pub struct BoundsArgs {
     /// At most 1,000 threads; with `--cores`, fewer jobs
     #[arg(long)]
     pub quick: bool,
+    /// Measure instead the worst cases that were constructed, beside what is computed of the same paths
+    #[arg(long, conflicts_with_all = ["quick", "cores", "search"])]
+    pub worst: bool,
+    /// Write their table into the page of the book that shows it
+    #[arg(long, requires = "worst")]
+    pub page: bool,
     /// Search instead for worse arrangements, in the hosted kernel; they are measured from then on
     #[arg(long, conflicts_with_all = ["quick", "cores"])]
     pub search: bool,

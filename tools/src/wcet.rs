@@ -1,5 +1,6 @@
 //! `sandglass wcet`: builds the kernel that ships and the analyser (`assurance/wcet`), and asks it.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -69,6 +70,35 @@ pub fn check(kernel: &KernelOptions, recorded: &Path, model: &str) -> Result<()>
         String::from_utf8_lossy(&output.stderr).trim_end()
     );
     Ok(())
+}
+
+/// The bounds of the cases that a file describes, by their names; `model` is what is counted.
+///
+/// # Errors
+/// A case is none of this kernel, with what the analyser says of it; something does not build, or cannot be run.
+pub fn cases(kernel: &Path, file: &Path, model: &str) -> Result<BTreeMap<String, u64>> {
+    let output = analyser()?
+        .arg(kernel)
+        .args(["--model", model])
+        .arg("--cases")
+        .arg(file)
+        .output();
+    let output = output.context("cannot run the analyser")?;
+    ensure!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr).trim_end()
+    );
+    let text = String::from_utf8_lossy(&output.stdout);
+    let case = |line: &str| {
+        let (name, bound) = line.strip_prefix("case ")?.split_once(' ')?;
+        Some((name.to_owned(), bound.parse().ok()?))
+    };
+    let cases = text.lines().map(|line| {
+        let case = case(line);
+        case.with_context(|| format!("the analyser printed `{line}`"))
+    });
+    cases.collect()
 }
 
 fn analyser() -> Result<Command> {

@@ -15,6 +15,12 @@ fn no_operation_exceeds_its_bounds_on_aarch64() {
     bounds(&["--quick", "--arch", "aarch64"]);
 }
 
+/// The longest paths that programs drive are within what is computed of paths of their kind, and the book shows both.
+#[test]
+fn constructed_worst_cases_are_those_of_the_page() {
+    bounds(&["--worst"]);
+}
+
 /// The command must end well.
 fn bounds(arguments: &[&str]) {
     let output = Command::new(env!("CARGO_BIN_EXE_sandglass"))

@@ -2,6 +2,7 @@
 
 mod aarch64;
 mod caches;
+mod cases;
 mod errors;
 mod known;
 mod networks;

@@ -63,6 +63,8 @@ pub struct Lab {
     /// The first of as many empty slots as the crowd has threads.
     pub spare_slots: Slot,
     pub visitors: Vec<Member>,
+    /// Only the longest paths are measured.
+    pub only_worst: bool,
 }
 
 impl Lab {
@@ -70,7 +72,9 @@ impl Lab {
         let mut process = Process::root_task(boot);
         process.use_serial_console()?;
         process.use_exit_port()?;
-        let most = Files::open(&mut process)?.number("opt/sandglass/most");
+        let files = Files::open(&mut process)?;
+        let most = files.number("opt/sandglass/most");
+        let only_worst = files.number("opt/sandglass/worst")?.is_some();
         let most = most?.unwrap_or(DEFAULT_MOST);
         let mut sizes: Vec<u64> = SIZES.into_iter().filter(|&size| size <= most).collect();
         if sizes.len() == SIZES.len() {
@@ -102,6 +106,7 @@ impl Lab {
             sizes,
             crowd,
             visitors,
+            only_worst,
         })
     }
 
@@ -135,6 +140,13 @@ impl Lab {
     /// This thread runs before all others.
     pub fn raise(&self) -> Result<(), SetupError> {
         Ok(self.own_priority(TOP)?)
+    }
+
+    /// Gives a thread another priority.
+    pub fn prioritise(&self, member: Member, priority: u8) -> Result<(), SetupError> {
+        Ok(member
+            .tcb
+            .set_priority(self.process.authority(), priority)?)
     }
 
     fn own_priority(&self, priority: u8) -> sandglass::error::Result<()> {

@@ -27,6 +27,7 @@ mod releases;
 mod replies;
 mod retype;
 mod space;
+mod worst;
 
 use lab::Lab;
 use sandglass::{BootInfo, SetupError};
@@ -35,6 +36,9 @@ sandglass::entry!(main, stack = 0x2_0000, heap = 0x80_0000);
 
 fn main(boot: &'static BootInfo) -> Result<(), SetupError> {
     let mut lab = Lab::new(boot)?;
+    if lab.only_worst {
+        return worst::measure(&mut lab);
+    }
     messages::measure(&mut lab)?;
     invocations::measure(&mut lab)?;
     retype::measure(&mut lab)?;

@@ -252,7 +252,7 @@ impl Stage {
             client.tcb.set_priority(authority, client_priority)?;
             let mut latest = 0;
             for (actor, bound) in actors.into_iter().zip(&mut bound) {
-                let (context, period_us) = refills::fragmented(lab)?;
+                let (context, period_us) = refills::fragmented(lab, true)?;
                 let member = actor.dweller.member;
                 bound.unbind()?;
                 context.bind(member.tcb)?;

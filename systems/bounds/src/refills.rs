@@ -96,10 +96,10 @@ impl Cutter {
     }
 }
 
-/// A context that starts its refills anew when its thread wakes, cut into the most pieces that
-/// there are; they come back after so many microseconds.
-pub fn fragmented(lab: &mut Lab) -> Result<(SchedContext, u64), SetupError> {
-    let cutter = Cutter::new(lab, MOST_USED, true)?;
+/// A context that starts its refills anew when its thread wakes, if it is `sporadic`, or else when its thread runs, cut into
+/// the most pieces that there are; they come back after so many microseconds.
+pub fn fragmented(lab: &mut Lab, sporadic: bool) -> Result<(SchedContext, u64), SetupError> {
+    let cutter = Cutter::new(lab, MOST_USED, sporadic)?;
     lab.lower()?;
     cutter.cut();
     lab.raise()?;

@@ -15,6 +15,7 @@ mod reference;
 mod search;
 mod table;
 mod waiting;
+mod worst;
 
 use std::fs;
 use std::path::Path;
@@ -94,6 +95,9 @@ pub fn run(args: &BoundsArgs) -> Result<ExitCode> {
     if let Some(cores) = args.cores {
         return waiting::run(args.arch, cores, args.quick);
     }
+    if args.worst {
+        return worst::run(args.arch, args.page);
+    }
     let metadata = program::workspace_metadata()?;
     let package = program::package_in(&metadata, SYSTEM)?;
     let arch = args.arch;
@@ -127,42 +131,76 @@ fn measure(
     plugin: &Path,
     extent: &Extent,
 ) -> Result<Table> {
-    let kernel_symbols = Symbols::read(kernel)?;
-    let marks = Symbols::read(root_task)?;
-    let out = workspace::target_dir().join(format!("bounds-{}.txt", std::process::id()));
-    let point = kernel_symbols
-        .address(PREEMPTION_POINT)
-        .with_context(|| format!("the kernel has no function `{PREEMPTION_POINT}`"))?;
-    let mut options = format!("{},point={point:x},out={}", plugin.display(), out.display());
-    for (kind, prefix) in [("begin", BEGIN_MARKS), ("end", END_MARKS)] {
-        for address in marks.with_prefix(prefix) {
-            options += &format!(",{kind}={address:x}");
-        }
-    }
     let most = format!(
         "name=opt/sandglass/most,string={attackers}",
         attackers = extent.attackers
     );
-    let boot = Boot {
-        machine: Machine {
-            cpu: processor(arch).to_owned(),
-            memory_mib: extent.memory_mib,
-            icount: Some(0),
-            ..Machine::of(arch)
-        },
-        user_semihosting: true,
-        silence: Some(SILENCE),
-        extra_args: ["-fw_cfg", &most, "-plugin", &options]
-            .map(Into::into)
-            .into(),
-        ..Boot::new(kernel, root_task)
+    let measuring = Measuring {
+        arch,
+        kernel,
+        root_task,
+        plugin,
+        memory_mib: extent.memory_mib,
+        told: &most,
+        watched: "",
     };
-    let console = run_machine(boot)?;
-    let text =
-        fs::read_to_string(&out).with_context(|| format!("cannot read {}", out.display()))?;
-    // Only we have read it; a file that stays behind is no failure.
-    let _ = fs::remove_file(&out);
-    Table::new(arch, &console, Interval::read_all(&text)?, &kernel_symbols)
+    let (console, intervals) = measuring.run()?;
+    Table::new(arch, &console, intervals, &Symbols::read(kernel)?)
+}
+
+/// A run of the system with the plugin that counts.
+struct Measuring<'m> {
+    arch: Arch,
+    kernel: &'m Path,
+    root_task: &'m Path,
+    plugin: &'m Path,
+    memory_mib: u32,
+    /// What the system is told, as an argument of QEMU.
+    told: &'m str,
+    /// More arguments of the plugin, each with a comma before it.
+    watched: &'m str,
+}
+
+impl Measuring<'_> {
+    /// Returns what the console said, and what the plugin measured.
+    fn run(&self) -> Result<(String, Vec<Interval>)> {
+        let marks = Symbols::read(self.root_task)?;
+        let out = workspace::target_dir().join(format!("bounds-{}.txt", std::process::id()));
+        let point = Symbols::read(self.kernel)?
+            .address(PREEMPTION_POINT)
+            .with_context(|| format!("the kernel has no function `{PREEMPTION_POINT}`"))?;
+        let mut options = format!(
+            "{},point={point:x},out={}{}",
+            self.plugin.display(),
+            out.display(),
+            self.watched
+        );
+        for (kind, prefix) in [("begin", BEGIN_MARKS), ("end", END_MARKS)] {
+            for address in marks.with_prefix(prefix) {
+                options += &format!(",{kind}={address:x}");
+            }
+        }
+        let boot = Boot {
+            machine: Machine {
+                cpu: processor(self.arch).to_owned(),
+                memory_mib: self.memory_mib,
+                icount: Some(0),
+                ..Machine::of(self.arch)
+            },
+            user_semihosting: true,
+            silence: Some(SILENCE),
+            extra_args: ["-fw_cfg", self.told, "-plugin", &options]
+                .map(Into::into)
+                .into(),
+            ..Boot::new(self.kernel, self.root_task)
+        };
+        let console = run_machine(boot)?;
+        let text =
+            fs::read_to_string(&out).with_context(|| format!("cannot read {}", out.display()))?;
+        // Only we have read it; a file that stays behind is no failure.
+        let _ = fs::remove_file(&out);
+        Ok((console, Interval::read_all(&text)?))
+    }
 }
 
 /// Boots the machine and tells its progress; returns what the console said.

@@ -1,0 +1,584 @@
+//! The longest paths that are known, each with all that is dear in one visit of the kernel: `sandglass bounds --worst`
+//! measures these alone, and compares them with what is computed (`assurance/wcet/cases.toml`).
+//!
+//! A server, with [`Syscall::NBSendRecv`], does something first: it answers a message or a fault, or invokes an object. The
+//! thread that is answered has no time: another spent the context that was lent to it, and waits for its release. Then the
+//! server receives: it offers a reply object that another thread waits with, gives back the context of its notification,
+//! and takes a message whose sender has its budget in as many pieces as can be. A thread is due by then, above those,
+//! whose budget is in pieces, too: it runs. Others are in all queues, as many places apart as can be.
+
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use sandglass::abi::invocation as label;
+use sandglass::abi::message::{MessageInfo, MAX_EXTRA_CAPS, MAX_LENGTH, REGISTER_MRS};
+use sandglass::abi::object as object_type;
+use sandglass::abi::syscall::Syscall;
+use sandglass::arch::label as arch_label;
+use sandglass::cap::{
+    AsidPool, Attributes, Endpoint, FrameSize, Notification, ObjectType, Pml4, Reply, Rights,
+    SchedContext, SchedParams,
+};
+use sandglass::time::ticks;
+use sandglass::{boot, println, SetupError};
+
+use crate::crowd::{nth, Member, HIGH, LOW, MIDDLE};
+use crate::lab::{single, spin_until, Cost, Lab, BOTTOM, LONG};
+use crate::program::{spinning, Call};
+use crate::refills;
+use crate::space::{Dweller, Space};
+
+// Leaves of every space.
+const ENDPOINT: u64 = 0;
+const HANDLER: u64 = 1;
+const OFFERED: u64 = 2;
+const ANSWERED: u64 = 3;
+const ROOT: u64 = 4;
+const PASSED: u64 = 5;
+const RECEIVED: u64 = 6;
+const NOTIFICATION: u64 = 7;
+const TARGET: u64 = 8;
+const FIRST: u64 = 9;
+const FREE: u64 = 10;
+
+/// Visitors with a part.
+const HOLDER: usize = 1;
+const WAITER: usize = 2;
+const DUE: usize = 3;
+
+/// Identifiers in a pool.
+const POOL: u64 = 512;
+/// Where a page is mapped.
+const VADDR: u64 = 0x5000_0000_0000;
+
+/// A context with this much is used up by a thread that yields, for long.
+const SPENT: SchedParams = SchedParams::new(1_000, 100_000_000);
+/// What the server runs on.
+const PLENTY: SchedParams = SchedParams::new(2_000_000, 100_000_000);
+
+/// The longest message, without capabilities and with the most.
+const WORDS: MessageInfo = MessageInfo::new(0, 0, 0, MAX_LENGTH);
+const FULL: MessageInfo = MessageInfo::new(0, 0, MAX_EXTRA_CAPS, MAX_LENGTH);
+
+/// What the server does first: what the kernel lets such a phase do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum First {
+    /// It answers a call, with capabilities.
+    Answers,
+    /// It answers a fault; nobody sends capabilities.
+    AnswersFault,
+    /// It sends a message, with capabilities, whose receiver has its budget in pieces.
+    Sends,
+    /// It makes an object.
+    Makes,
+    /// It makes a pool of identifiers.
+    MakesPool,
+    /// It gives the last identifier of a pool.
+    Assigns,
+    /// It maps a page.
+    Maps,
+}
+
+/// A name of `assurance/wcet/cases.toml`, what happens, and through how many levels: of 64, those with guards are
+/// the dearest, and these are 32.
+const CASES: [(&str, First, u32); 9] = [
+    ("open-8", First::Answers, 8),
+    ("open-64", First::Answers, 32),
+    ("closed-8", First::AnswersFault, 8),
+    ("closed-64", First::AnswersFault, 32),
+    ("send", First::Sends, 8),
+    ("retype", First::Makes, 8),
+    ("make-pool", First::MakesPool, 8),
+    ("assign", First::Assigns, 8),
+    ("map", First::Maps, 8),
+];
+
+/// Arrangements of the others that are tried.
+const SEEDS: u64 = 4;
+
+pub fn measure(lab: &mut Lab) -> Result<(), SetupError> {
+    for (name, first, levels) in CASES {
+        println!("bounds: the worst of {name}");
+        for seed in 0..SEEDS {
+            Scene::new(lab, first, levels, seed)?.play(lab, name)?;
+        }
+    }
+    println!("bounds: the worst of vector");
+    for seed in 0..SEEDS {
+        Scene::new(lab, First::Answers, 1, seed)?.time_is_up(lab)?;
+    }
+    Ok(())
+}
+
+/// A thread in a deep space.
+struct Actor {
+    space: Space,
+    dweller: Dweller,
+}
+
+impl Actor {
+    fn address(&self, leaf: u64) -> u64 {
+        self.space.address(leaf)
+    }
+
+    /// Its message has these capabilities, and it can receive one.
+    fn speak(&self, caps: [u64; MAX_EXTRA_CAPS]) {
+        for i in 0..MAX_LENGTH {
+            self.dweller.set_word(i, i as u64);
+        }
+        self.dweller.set_caps(&caps.map(|leaf| self.address(leaf)));
+        self.dweller
+            .set_receive_slot(self.address(ROOT), self.address(RECEIVED));
+    }
+}
+
+/// What all have capabilities of.
+#[derive(Clone, Copy)]
+struct Shared {
+    endpoint: Endpoint,
+    /// Where the client calls, or its faults go.
+    handler: Endpoint,
+    answered: Reply,
+    offered: Reply,
+    notification: Notification,
+}
+
+/// An invocation: its label, the leaves that it names, and its words.
+struct Invoked {
+    label: u64,
+    caps: [u64; MAX_EXTRA_CAPS],
+    words: [u64; 6],
+}
+
+struct Scene {
+    first: First,
+    /// Of the places of the others in queues.
+    seed: u64,
+    shared: Shared,
+    /// Where the one waits whose reply object is taken.
+    elsewhere: Endpoint,
+    server: Actor,
+    client: Actor,
+    sender: Actor,
+}
+
+impl Scene {
+    fn new(lab: &mut Lab, first: First, levels: u32, seed: u64) -> Result<Self, SetupError> {
+        let resources = &mut lab.process.resources;
+        let shared = Shared {
+            endpoint: resources.endpoint()?,
+            handler: resources.endpoint()?,
+            answered: resources.reply()?,
+            offered: resources.reply()?,
+            notification: resources.notification()?,
+        };
+        let elsewhere = resources.endpoint()?;
+        Ok(Self {
+            first,
+            seed,
+            shared,
+            elsewhere,
+            server: actor(lab, levels, HIGH, LONG, &shared)?,
+            client: actor(lab, levels, LOW, SPENT, &shared)?,
+            sender: actor(lab, levels, LOW, LONG, &shared)?,
+        })
+    }
+
+    fn play(&self, lab: &mut Lab, name: &str) -> Result<(), SetupError> {
+        self.others_spend_their_time(lab)?;
+        self.others_wait_for_time(lab, 0)?;
+        let mut lent = Vec::new();
+        match self.first {
+            First::Sends => lent.push(self.client_receives(lab)?),
+            _ => self.client_waits(lab)?,
+        }
+        self.others_wait_for_time(lab, 1)?;
+        self.reply_object_is_used(lab)?;
+        lent.push(self.server_waits(lab)?);
+        lent.push(self.message_waits(lab)?);
+        let (due, latest) = self.somebody_falls_due(lab)?;
+        lent.push(due);
+        spin_until(latest);
+        self.shared.notification.signal();
+        single(
+            name,
+            u64::from(self.server.space.levels),
+            Cost::Stretch,
+            || lab.settle(),
+        )?;
+        self.clear(lab, &lent)
+    }
+
+    /// The timer ends the turn of a thread, which waits for its release among others.
+    fn time_is_up(&self, lab: &mut Lab) -> Result<(), SetupError> {
+        self.others_spend_their_time(lab)?;
+        self.others_wait_for_time(lab, 0)?;
+        self.others_wait_for_time(lab, 1)?;
+        let (due, latest) = self.somebody_falls_due(lab)?;
+        // They have nothing to do with it.
+        self.all_stop_now(lab, SOON)?;
+        spin_until(latest);
+        single("vector", 1, Cost::Stretch, || {
+            lab.lower()?;
+            spin_until(latest + lab.us_to_ticks(SOON_US));
+            lab.raise()
+        })?;
+        for i in [HOLDER, WAITER, DUE] {
+            lab.visitors[i].context.unbind()?;
+        }
+        self.clear(lab, &[due])
+    }
+
+    /// Others are to be released about when the client and the holder of its context are, at times that differ in one bit
+    /// each from theirs, once they start again.
+    fn others_spend_their_time(&self, lab: &mut Lab) -> Result<(), SetupError> {
+        let members = &lab.crowd.members()[TIMED];
+        for (member, i) in members.iter().zip(0u64..) {
+            let apart = 1 << ((i / 3 + 5 * self.seed) % APART_BITS);
+            let period = match (i + self.seed) % 4 {
+                0 => SPENT.time.period_us + apart,
+                _ => SPENT.time.period_us - apart,
+            };
+            self.spends(lab, *member, PRIORITIES_OF_TIMED[(i % 3) as usize], period)?;
+        }
+        self.all_stop(lab, TIMED)
+    }
+
+    /// Those who have used up their time stop.
+    fn all_stop(&self, lab: &Lab, which: Range<usize>) -> Result<(), SetupError> {
+        lab.settle()?;
+        self.all_stop_now(lab, which)
+    }
+
+    fn all_stop_now(&self, lab: &Lab, which: Range<usize>) -> Result<(), SetupError> {
+        for member in &lab.crowd.members()[which] {
+            member.tcb.suspend()?;
+        }
+        Ok(())
+    }
+
+    /// A half of these, the first if `half` is 0, wait for their release from now on.
+    fn others_wait_for_time(&self, lab: &Lab, half: usize) -> Result<(), SetupError> {
+        for (i, member) in lab.crowd.members()[TIMED].iter().enumerate() {
+            if (i / 3) % 2 == half {
+                member.start(&Call::new(Syscall::Yield, 0).once())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A thread uses up what it has, and waits for `period_us`.
+    fn spends(
+        &self,
+        lab: &Lab,
+        member: Member,
+        priority: u8,
+        period_us: u64,
+    ) -> Result<(), SetupError> {
+        let params = SchedParams::new(SPENT.time.budget_us, period_us);
+        lab.control.configure(member.context, params)?;
+        lab.prioritise(member, priority)?;
+        member.start(&Call::new(Syscall::Yield, 0).once())
+    }
+
+    /// The client waits for a message; its budget is in pieces.
+    fn client_receives(&self, lab: &mut Lab) -> Result<SchedContext, SetupError> {
+        let client = &self.client;
+        client.speak([PASSED; MAX_EXTRA_CAPS]);
+        let (pieces, _) = refills::fragmented(lab, true)?;
+        let Member { tcb, context } = client.dweller.member;
+        context.unbind()?;
+        pieces.bind(tcb)?;
+        let receives = Call::new(Syscall::Recv, client.address(HANDLER));
+        let receives = receives.reply(client.address(ANSWERED));
+        client.dweller.member.start(&receives.once())?;
+        lab.visitors[HOLDER].context.unbind()?;
+        lab.settle()?;
+        Ok(pieces)
+    }
+
+    /// The client is to be answered; whoever has its context waits for time.
+    fn client_waits(&self, lab: &mut Lab) -> Result<(), SetupError> {
+        let holder = lab.visitors[HOLDER];
+        let receives = Call::new(Syscall::Recv, self.shared.handler.address());
+        let receives = receives.reply(self.shared.answered.address());
+        lab.prioritise(holder, HIGH)?;
+        holder.start(&receives.then(Call::new(Syscall::Yield, 0)))?;
+        lab.settle()?;
+        holder.context.unbind()?;
+        let client = &self.client;
+        client.speak([PASSED; MAX_EXTRA_CAPS]);
+        let vspace = lab.process.space.vspace().root();
+        let call = match self.first {
+            First::AnswersFault => {
+                let (root, guard) = (client.space.root, client.space.guard);
+                let tcb = client.dweller.member.tcb;
+                tcb.set_space(Some(self.shared.handler), root, guard, vspace)?;
+                Call::new(Syscall::DebugHalt, 0)
+            }
+            _ => Call::new(Syscall::Call, client.address(HANDLER)),
+        };
+        client.dweller.member.start(&call.once())?;
+        lab.settle()
+    }
+
+    /// Another thread waits for a call with the reply object that the server will offer, among others.
+    fn reply_object_is_used(&self, lab: &mut Lab) -> Result<(), SetupError> {
+        let waiter = lab.visitors[WAITER];
+        lab.prioritise(waiter, MIDDLE)?;
+        let waits = Call::new(Syscall::Recv, self.elsewhere.address());
+        let [before, after] = WAITING;
+        self.others_queue(lab, waits, before, MIDDLE)?;
+        waiter.start(&waits.reply(self.shared.offered.address()).once())?;
+        lab.settle()?;
+        self.others_queue(lab, waits, after, MIDDLE)
+    }
+
+    /// Others make the same call, with priorities below this that differ in one bit each from it.
+    fn others_queue(
+        &self,
+        lab: &Lab,
+        call: Call,
+        which: Range<usize>,
+        priority: u8,
+    ) -> Result<(), SetupError> {
+        for (member, i) in lab.crowd.members()[which].iter().zip(self.seed..) {
+            let apart = 1 << (i % PRIORITY_BITS);
+            lab.prioritise(*member, (priority - apart).max(BOTTOM + 1))?;
+            member.start(&call.once())?;
+        }
+        lab.settle()
+    }
+
+    /// The server waits for a signal, and will have the context of the notification.
+    fn server_waits(&self, lab: &mut Lab) -> Result<SchedContext, SetupError> {
+        let (call, words) = self.first_call(lab)?;
+        let wait = Call::new(Syscall::Wait, self.server.address(NOTIFICATION));
+        let wait = wait
+            .words(words)
+            .reply(self.server.address(OFFERED))
+            .destination(call.destination);
+        let Member { tcb, context } = self.server.dweller.member;
+        tcb.bind_notification(self.shared.notification)?;
+        self.server.dweller.member.start(&wait.then(call))?;
+        lab.settle()?;
+        context.unbind()?;
+        let lent = lab.context(PLENTY)?;
+        lent.bind_notification(self.shared.notification)?;
+        Ok(lent)
+    }
+
+    /// What the server does in its one system call, and the words that are in registers.
+    fn first_call(&self, lab: &mut Lab) -> Result<(Call, [u64; 4]), SetupError> {
+        let server = &self.server;
+        let call = Call::new(Syscall::NBSendRecv, server.address(ENDPOINT));
+        let to = |leaf| call.destination(server.address(leaf));
+        server.speak([PASSED; MAX_EXTRA_CAPS]);
+        Ok(match self.first {
+            First::Answers => (to(ANSWERED).info(FULL), [0; 4]),
+            First::AnswersFault => (to(ANSWERED).info(WORDS), [0; 4]),
+            First::Sends => {
+                // Two that arrive as badges, and one that is copied.
+                server.speak([HANDLER, HANDLER, PASSED]);
+                (to(HANDLER).info(FULL), [0; 4])
+            }
+            First::Makes => self.invokes(to(TARGET), self.makes(lab)?),
+            First::MakesPool => self.invokes(to(TARGET), self.makes_pool(lab)?),
+            First::Assigns => self.invokes(to(TARGET), self.assigns(lab)?),
+            First::Maps => self.invokes(to(TARGET), self.maps(lab)?),
+        })
+    }
+
+    /// An invocation, and the words that are in registers.
+    fn invokes(&self, call: Call, invoked: Invoked) -> (Call, [u64; 4]) {
+        let Invoked { label, caps, words } = invoked;
+        self.server.speak(caps);
+        for (i, &word) in words.iter().enumerate().skip(REGISTER_MRS) {
+            self.server.dweller.set_word(i, word);
+        }
+        let info = MessageInfo::new(label, 0, MAX_EXTRA_CAPS, words.len());
+        (call.info(info), [words[0], words[1], words[2], words[3]])
+    }
+
+    /// A copy of a capability of this task becomes that of a leaf of the server.
+    fn put(&self, lab: &Lab, leaf: u64, cap: u64) -> Result<(), SetupError> {
+        let from = lab.process.cspace().slot(cap);
+        Ok(self.server.space.leaf(leaf).copy_from(from, Rights::ALL)?)
+    }
+
+    fn makes(&self, lab: &mut Lab) -> Result<Invoked, SetupError> {
+        let memory = lab.process.resources.untyped(16)?;
+        self.put(lab, TARGET, memory.address())?;
+        let node = self.server.address(ROOT);
+        Ok(Invoked {
+            label: label::UNTYPED_RETYPE,
+            caps: [ROOT; MAX_EXTRA_CAPS],
+            words: [object_type::TCB, 0, node, 64, 0, 1],
+        })
+    }
+
+    fn makes_pool(&self, lab: &mut Lab) -> Result<Invoked, SetupError> {
+        let memory = lab.process.resources.untyped(12)?;
+        self.put(lab, TARGET, boot::ASID_CONTROL.address())?;
+        self.put(lab, FIRST, memory.address())?;
+        Ok(Invoked {
+            label: arch_label::ASID_CONTROL_MAKE_POOL,
+            caps: [FIRST, ROOT, ROOT],
+            words: [self.server.address(FREE), 64, 0, 0, 0, 0],
+        })
+    }
+
+    fn assigns(&self, lab: &mut Lab) -> Result<Invoked, SetupError> {
+        let resources = &mut lab.process.resources;
+        let memory = resources.untyped(12)?;
+        let pool: AsidPool =
+            resources.fill_slot(|slot| boot::ASID_CONTROL.make_pool(memory, slot))?;
+        let (batch, last) = (POOL / 2, POOL - 1);
+        let roots: [Pml4; 2] = [
+            resources.create_many(ObjectType::Pml4, batch)?,
+            resources.create_many(ObjectType::Pml4, batch)?,
+        ];
+        let root = |i: u64| nth(roots[(i / batch) as usize], i % batch);
+        for i in 0..last {
+            pool.assign(root(i))?;
+        }
+        self.put(lab, TARGET, pool.address())?;
+        // It can be copied only when it has an identifier.
+        let root = lab.process.resources.slot_of(root(last));
+        self.server.space.leaf(FIRST).move_from(root)?;
+        Ok(Invoked {
+            label: arch_label::ASID_POOL_ASSIGN,
+            caps: [FIRST, ROOT, ROOT],
+            words: [0; 6],
+        })
+    }
+
+    fn maps(&self, lab: &mut Lab) -> Result<Invoked, SetupError> {
+        let (process, rights) = (&mut lab.process, Rights::READ_WRITE);
+        let (vspace, resources) = (process.space.vspace(), &mut process.resources);
+        let frame = resources.frame(FrameSize::Small)?;
+        let beside = resources.frame(FrameSize::Small)?;
+        // Its page table is made by mapping something beside it.
+        let address = VADDR + 0x1000 * (1 + self.seed);
+        vspace.map(resources, beside, address, rights, Attributes::WriteBack)?;
+        self.put(lab, TARGET, frame.address())?;
+        self.put(lab, FIRST, vspace.root().address())?;
+        let attributes = Attributes::WriteBack.raw();
+        Ok(Invoked {
+            label: arch_label::PAGE_MAP,
+            caps: [FIRST, ROOT, ROOT],
+            words: [VADDR, Rights::ALL.raw(), attributes, 0, 0, 0],
+        })
+    }
+
+    /// A message waits for the server, before others; its sender's budget is in pieces.
+    fn message_waits(&self, lab: &mut Lab) -> Result<SchedContext, SetupError> {
+        let sender = &self.sender;
+        let info = match self.first {
+            First::AnswersFault => WORDS,
+            _ => FULL,
+        };
+        // Two that arrive as badges, and one that is copied.
+        sender.speak([ENDPOINT, ENDPOINT, PASSED]);
+        let Member { tcb, context } = sender.dweller.member;
+        let (pieces, _) = refills::fragmented(lab, true)?;
+        context.unbind()?;
+        pieces.bind(tcb)?;
+        let send = Call::new(Syscall::Send, sender.address(ENDPOINT)).info(info);
+        let others = Call::new(Syscall::Send, self.shared.endpoint.address());
+        let [before, after] = SENDING;
+        self.others_queue(lab, others, before, LOW)?;
+        sender.dweller.member.start(&send.once())?;
+        lab.settle()?;
+        self.others_queue(lab, others, after, LOW)?;
+        Ok(pieces)
+    }
+
+    /// A thread waits for its next piece of time, and all come until the time that is returned.
+    fn somebody_falls_due(&self, lab: &mut Lab) -> Result<(SchedContext, u64), SetupError> {
+        let due = lab.visitors[DUE];
+        lab.prioritise(due, MIDDLE)?;
+        for (member, i) in lab.crowd.members()[SOON].iter().zip(0u64..) {
+            let priority = [LOW, MIDDLE][(i % 2) as usize];
+            self.spends(lab, *member, priority, SOON_US + i * SOON_US / 16)?;
+        }
+        self.all_stop(lab, SOON)?;
+        let (pieces, period_us) = refills::fragmented(lab, false)?;
+        due.context.unbind()?;
+        pieces.bind(due.tcb)?;
+        due.start(&Call::new(Syscall::Yield, 0).once())?;
+        lab.settle()?;
+        // As if an interrupt had ended its turn.
+        due.tcb.suspend()?;
+        due.start(&spinning())?;
+        // Others will be due, too, but not above it or before it.
+        for member in &lab.crowd.members()[SOON] {
+            member.start(&Call::new(Syscall::Yield, 0).once())?;
+        }
+        Ok((pieces, ticks() + lab.us_to_ticks(2 * period_us)))
+    }
+
+    /// Everybody stops, and has what it had.
+    fn clear(&self, lab: &mut Lab, lent: &[SchedContext]) -> Result<(), SetupError> {
+        for actor in [&self.server, &self.client, &self.sender] {
+            actor.dweller.member.tcb.suspend()?;
+        }
+        // Pools are few.
+        for leaf in [TARGET, FIRST, FREE] {
+            self.server.space.clear(leaf)?;
+        }
+        lab.crowd.stop(OTHERS)?;
+        // Whoever has it, if nobody was answered.
+        self.client.dweller.member.context.unbind()?;
+        for &context in lent {
+            lab.process.resources.delete(context)?;
+        }
+        for i in [HOLDER, WAITER, DUE] {
+            let visitor = lab.visitors[i];
+            visitor.tcb.suspend()?;
+            if i != WAITER {
+                visitor.context.bind(visitor.tcb)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Members of the crowd that wait for messages elsewhere, or for their messages to be received, before and after the one
+/// that matters; and for their time, late or soon.
+const WAITING: [Range<usize>; 2] = [0..6, 6..12];
+const SENDING: [Range<usize>; 2] = [12..18, 18..24];
+const TIMED: Range<usize> = 24..180;
+const SOON: Range<usize> = 180..188;
+const OTHERS: u64 = SOON.end as u64;
+/// Bits in which priorities of those who queue differ.
+const PRIORITY_BITS: u64 = 4;
+const PRIORITIES_OF_TIMED: [u8; 3] = [LOW, MIDDLE, HIGH];
+/// Bits of the times of release, in µs, in which they differ.
+const APART_BITS: u64 = 26;
+/// The shortest period of those who are due soon.
+const SOON_US: u64 = 5_000;
+
+fn actor(
+    lab: &mut Lab,
+    levels: u32,
+    priority: u8,
+    params: SchedParams,
+    shared: &Shared,
+) -> Result<Actor, SetupError> {
+    let context = lab.context(params)?;
+    let process = &mut lab.process;
+    let space = Space::new(process, levels)?;
+    let dweller = Dweller::new(process, &space, priority, context)?;
+    // To copy untyped memory, one looks for its children: at what was made before, which is memory, too.
+    process.resources.untyped(12)?;
+    let passed = process.resources.untyped(12)?;
+    space.put(process, ENDPOINT, shared.endpoint, Rights::ALL)?;
+    space.put(process, HANDLER, shared.handler, Rights::ALL)?;
+    space.put(process, OFFERED, shared.offered, Rights::ALL)?;
+    space.put(process, ANSWERED, shared.answered, Rights::ALL)?;
+    space.put(process, PASSED, passed, Rights::ALL)?;
+    space.put(process, NOTIFICATION, shared.notification, Rights::ALL)?;
+    space.put_root(process, ROOT)?;
+    Ok(Actor { space, dweller })
+}
