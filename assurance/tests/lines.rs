@@ -11,7 +11,7 @@ use sandglass_kernel::CORES;
 use sandglass_model::state::{State, ThreadId};
 
 /// Seeds to go through, and events of each.
-const SEEDS: u64 = 32;
+const SEEDS: u64 = 48;
 const EVENTS: u64 = 600;
 
 fn memory(pair: &Pair) -> Vec<u8> {
