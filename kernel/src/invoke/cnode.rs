@@ -144,6 +144,8 @@ fn cancel_badged_sends(
     if cap.badge == 0 || endpoint.state() != EndpointState::Senders {
         return Ok(());
     }
+    // Here, where one way leads by: a mark has no instruction of its own, and behind two ways that meet it could be that of both.
+    bounds::commit();
     let this = (cap.object.address(), cap.badge);
     // On from where a preempted execution of this very call has come.
     let (mut next, until) = match call.caller.at(k).progress() {
@@ -152,7 +154,6 @@ fn cancel_badged_sends(
         }
         _ => (endpoint.queue().first(), k.next_sequence()),
     };
-    bounds::commit();
     // Ends: each step goes to a greater key, and nobody is queued while this runs.
     while let Some(sender) = next {
         let (at, behind) = (sender.at(k).links().key(), sender.at(k).links().next());

@@ -32,8 +32,8 @@ const X86_64: &[Floor] = &[
     floor("cancel-badged-sends", 1_000, 695),
     floor("endpoint-delete-senders", 10, 795),
     floor("endpoint-delete-senders", 1_000, 795),
-    floor("endpoint-delete-receivers", 10, 799),
-    floor("endpoint-delete-receivers", 1_000, 798),
+    floor("endpoint-delete-receivers", 10, 780),
+    floor("endpoint-delete-receivers", 1_000, 780),
     floor("retype-tcb", 256, 1_571),
 ];
 
