@@ -361,7 +361,7 @@ mod tests {
             let error = rows(console, intervals).unwrap_err();
             format!("{error:#}")
         };
-        let message = error("bounds single a 8 stretch\n", &[one.clone()]);
+        let message = error("bounds single a 8 stretch\n", std::slice::from_ref(&one));
         assert!(
             message.contains("does not measure the case `b`"),
             "{message}"
