@@ -56,6 +56,8 @@ fn beside(
     }
     if is_debugged {
         boot.machine.is_debugged = true;
+        // Cores take turns, so none is done before the others come to where they are waited for.
+        boot.machine.keep_virtual_time(0);
         boot.extra_args.push("-S".into());
     }
     thread::scope(|scope| {
