@@ -57,19 +57,27 @@ pub fn analysed(kernel: &Path, platform: &Path) -> Result<PathBuf> {
 /// One has grown by more than 2 %, with what the analyser says of it; something does not build, or cannot be run.
 pub fn check(kernel: &KernelOptions, recorded: &Path, model: &str) -> Result<()> {
     let kernel = kernel::build(kernel)?;
-    let output = analyser()?
+    let mut analyser = analyser()?;
+    analyser
         .arg(kernel)
         .args(["--model", model])
         .arg("--check")
-        .arg(recorded)
-        .output();
-    let output = output.context("cannot run the analyser")?;
+        .arg(recorded);
+    analyse(&mut analyser).map(|_| ())
+}
+
+/// What the analyser writes.
+///
+/// # Errors
+/// It cannot be run, or does not end well: with what it says.
+fn analyse(analyser: &mut Command) -> Result<String> {
+    let output = analyser.output().context("cannot run the analyser")?;
     ensure!(
         output.status.success(),
         "{}",
         String::from_utf8_lossy(&output.stderr).trim_end()
     );
-    Ok(())
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// The bounds of the cases that a file describes, by their names; `model` is what is counted.
@@ -77,19 +85,13 @@ pub fn check(kernel: &KernelOptions, recorded: &Path, model: &str) -> Result<()>
 /// # Errors
 /// A case is none of this kernel, with what the analyser says of it; something does not build, or cannot be run.
 pub fn cases(kernel: &Path, file: &Path, model: &str) -> Result<BTreeMap<String, u64>> {
-    let output = analyser()?
+    let mut analyser = analyser()?;
+    analyser
         .arg(kernel)
         .args(["--model", model])
         .arg("--cases")
-        .arg(file)
-        .output();
-    let output = output.context("cannot run the analyser")?;
-    ensure!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr).trim_end()
-    );
-    let text = String::from_utf8_lossy(&output.stdout);
+        .arg(file);
+    let text = analyse(&mut analyser)?;
     let case = |line: &str| {
         let (name, bound) = line.strip_prefix("case ")?.split_once(' ')?;
         Some((name.to_owned(), bound.parse().ok()?))

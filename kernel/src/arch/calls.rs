@@ -56,6 +56,11 @@ pub extern "C" fn on_yield(cptr: u64, info: u64, _number: u64, core: CoreId) -> 
     straight::<fast::Yield>(enter(core), Request { cptr, info })
 }
 
+/// An NBSendRecv; as for [`on_call`].
+pub extern "C" fn on_nb_send_recv(cptr: u64, info: u64, _number: u64, core: CoreId) -> ! {
+    straight::<fast::NBSendRecv>(enter(core), Request { cptr, info })
+}
+
 /// The turn of the core whose entry code calls with this number. The clock was read.
 #[inline(always)]
 fn enter(core: CoreId) -> KernelGuard {
@@ -125,11 +130,6 @@ fn hand_over_to(inside: Option<lock::Turn>, next: Ref<Tcb>, own: Ref<SchedContex
     let guard = unsafe { KernelGuard::inside(inside) };
     let next = event::hand_over_to(guard.k, next, own);
     leave(guard, next)
-}
-
-/// An NBSendRecv; as for [`on_call`].
-pub extern "C" fn on_nb_send_recv(cptr: u64, info: u64, _number: u64, core: CoreId) -> ! {
-    straight::<fast::NBSendRecv>(enter(core), Request { cptr, info })
 }
 
 /// Another system call; the context is stored.

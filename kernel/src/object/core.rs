@@ -14,17 +14,17 @@ use crate::mem::Ref;
 /// The threads of a domain on a core that want to run.
 #[repr(C)]
 pub struct Queues {
-    // Who is next of those, and when the first of these comes, are next to each other in memory: most events ask for both.
     /// Those that are ready to run.
     pub ready: ReadyQueues,
+    // Its first word that is used, the earliest release of all, follows the set of priorities that are ready: most events
+    // look at both.
     /// Those that wait for their budget.
     pub release: ReleaseQueues,
 }
 
 /// One core, and the queues of the domain that runs there. `None` as thread or context stands for idleness, which
 /// is never charged.
-#[repr(C)]
-#[repr(align(64))]
+#[repr(C, align(64))]
 pub struct Core {
     // What is used most comes first, where instructions that name it are shorter, in one line of a cache.
     thread: Cell<Option<Ref<Tcb>>>,

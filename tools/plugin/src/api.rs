@@ -86,3 +86,48 @@ unsafe extern "C" {
     pub fn qemu_plugin_insn_vaddr(instruction: *const Instruction) -> u64;
     pub fn qemu_plugin_outs(string: *const c_char);
 }
+
+/// What an instruction did to memory.
+pub struct Access {
+    pub bytes: u64,
+    pub is_store: bool,
+}
+
+impl Access {
+    /// What QEMU says of `access`. It may be a read where only writes were asked for: QEMU 7.2 also tells of some.
+    ///
+    /// # Safety
+    /// QEMU has said it in this callback.
+    pub unsafe fn of(access: u32) -> Self {
+        // SAFETY: the caller's.
+        unsafe {
+            Self {
+                bytes: 1 << qemu_plugin_mem_size_shift(access),
+                is_store: qemu_plugin_mem_is_store(access),
+            }
+        }
+    }
+}
+
+/// Asks to be called with `data` when `instruction` is executed, and whenever it accesses memory.
+///
+/// # Safety
+/// The instruction is one, for the time of the callback; `executed` takes such data.
+pub unsafe fn follow(
+    instruction: *mut Instruction,
+    executed: Executed,
+    data: *mut c_void,
+    accessed: Accessed,
+) {
+    // SAFETY: the caller's.
+    unsafe {
+        qemu_plugin_register_vcpu_insn_exec_cb(instruction, executed, NO_REGISTERS, data);
+        qemu_plugin_register_vcpu_mem_cb(
+            instruction,
+            accessed,
+            NO_REGISTERS,
+            READS_AND_WRITES,
+            std::ptr::null_mut(),
+        );
+    }
+}

@@ -46,7 +46,7 @@ use std::fs::File;
 use std::io::Write;
 use std::ptr;
 
-use api::{Id, Info, Instruction, TranslationBlock};
+use api::{Access, Id, Info, Instruction, TranslationBlock};
 use cores::CoreMeter;
 use meter::{Block, Meter, Place};
 use times::Times;
@@ -301,18 +301,11 @@ impl State {
             .or_insert_with(|| Box::leak(Box::new(fetched)));
         // SAFETY: the caller's; what is fetched is one for good.
         unsafe {
-            api::qemu_plugin_register_vcpu_insn_exec_cb(
+            api::follow(
                 instruction,
                 touches_code,
-                api::NO_REGISTERS,
                 ptr::from_ref(fetched).cast_mut().cast(),
-            );
-            api::qemu_plugin_register_vcpu_mem_cb(
-                instruction,
                 touches_data,
-                api::NO_REGISTERS,
-                api::READS_AND_WRITES,
-                ptr::null_mut(),
             );
         }
     }
@@ -591,14 +584,9 @@ unsafe extern "C" fn wrote(_core: c_uint, access: u32, address: u64, _data: *mut
     let state = unsafe { state() };
     if let Some(Measurement::Times(Times::Watched(watch))) = state.and_then(State::measurement) {
         // SAFETY: what QEMU has said of this access. It may be a read: QEMU 7.2 also tells of some.
-        let (is_store, shift) = unsafe {
-            (
-                api::qemu_plugin_mem_is_store(access),
-                api::qemu_plugin_mem_size_shift(access),
-            )
-        };
-        if is_store {
-            watch.wrote(address, 1 << shift);
+        let access = unsafe { Access::of(access) };
+        if access.is_store {
+            watch.wrote(address, access.bytes);
         }
     }
 }
@@ -636,13 +624,8 @@ unsafe extern "C" fn touches_data(_core: c_uint, access: u32, address: u64, _dat
     let state = unsafe { state() };
     if let Some(Measurement::Touches(meter)) = state.and_then(State::measurement) {
         // SAFETY: what QEMU has said of this access.
-        let (is_store, shift) = unsafe {
-            (
-                api::qemu_plugin_mem_is_store(access),
-                api::qemu_plugin_mem_size_shift(access),
-            )
-        };
-        meter.accesses(address, 1 << shift, is_store);
+        let access = unsafe { Access::of(access) };
+        meter.accesses(address, access.bytes, access.is_store);
     }
 }
 

@@ -6,7 +6,7 @@ use std::ffi::{c_uint, c_void};
 use std::fs;
 use std::ptr;
 
-use crate::api::{self, Instruction};
+use crate::api::{self, Access, Instruction};
 use crate::cycles::Cycles;
 use crate::visits::{List, Mark, Visits};
 use crate::{state, Out, RETURNS, WAITS};
@@ -114,18 +114,11 @@ impl Visiting {
             .or_insert_with(|| Box::leak(Box::new(fetched)));
         // SAFETY: the caller's; what is fetched is one for good.
         unsafe {
-            api::qemu_plugin_register_vcpu_insn_exec_cb(
+            api::follow(
                 instruction,
                 executes,
-                api::NO_REGISTERS,
                 ptr::from_ref(fetched).cast_mut().cast(),
-            );
-            api::qemu_plugin_register_vcpu_mem_cb(
-                instruction,
                 accesses,
-                api::NO_REGISTERS,
-                api::READS_AND_WRITES,
-                ptr::null_mut(),
             );
         }
     }
@@ -176,14 +169,9 @@ unsafe extern "C" fn accesses(_core: c_uint, access: u32, address: u64, _data: *
     let state = unsafe { state() };
     if let Some(visiting) = state.and_then(|state| state.visiting.as_mut()) {
         // SAFETY: what QEMU has said of this access.
-        let (is_store, shift) = unsafe {
-            (
-                api::qemu_plugin_mem_is_store(access),
-                api::qemu_plugin_mem_size_shift(access),
-            )
-        };
+        let access = unsafe { Access::of(access) };
         for cycles in visiting.visits.cycles() {
-            cycles.accesses(address, 1 << shift, is_store);
+            cycles.accesses(address, access.bytes, access.is_store);
         }
     }
 }
