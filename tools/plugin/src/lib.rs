@@ -28,9 +28,11 @@
 //! For machines with virtual time (`-icount`), whose cores take turns on one thread.
 
 mod api;
+mod code;
 mod cores;
 mod cycles;
 mod meter;
+mod options;
 mod ram;
 mod times;
 mod touches;
@@ -49,170 +51,15 @@ use std::ptr;
 use api::{Access, Id, Info, Instruction, TranslationBlock};
 use cores::CoreMeter;
 use meter::{Block, Meter, Place};
+use options::Options;
 use times::Times;
 use touches::{Fetched, TouchMeter};
 use visiting::Visiting;
 use waits::{WaitMeter, Waiting, WaitingCode};
-use watch::{Last, Layout};
+use watch::Last;
 
 #[no_mangle]
 pub static qemu_plugin_version: c_int = api::VERSION;
-
-/// What the names of the arguments begin with that say where the kernel has something.
-const WATCH: &str = "watch_";
-// Instructions of x86_64 and of aarch64: with these bytes, an instruction of one is none of the other.
-
-/// That wait for an interrupt: HLT, WFI.
-const WAITS: [&[u8]; 2] = [&[0xf4], &[0x7f, 0x20, 0x03, 0xd5]];
-/// The latter, with which user code may wait, too.
-const WFI: &[u8] = WAITS[1];
-/// With which the kernel lets interrupts arrive before it waits for one, if none has by then: MSR DAIFClr. On x86_64 none arrives
-/// in between.
-const OPENS: &[u8] = &[0xff, 0x42, 0x03, 0xd5];
-/// With which a core that waits for another gives way: PAUSE, YIELD.
-const PAUSES: [&[u8]; 2] = [&[0xf3, 0x90], &[0x3f, 0x20, 0x03, 0xd5]];
-
-/// The instruction that reads the processor's counter: RDTSC; MRS of CNTVCT_EL0, into any register.
-fn reads_counter(bytes: &[u8]) -> bool {
-    const RDTSC: [u8; 2] = [0x0f, 0x31];
-    const MRS: u32 = 0xd53b_e040;
-    const REGISTER: u32 = 0x1f;
-    let is_mrs = |word: &[u8; 4]| u32::from_le_bytes(*word) & !REGISTER == MRS;
-    bytes == RDTSC || bytes.try_into().is_ok_and(is_mrs)
-}
-
-/// That return to user code: IRETQ, SYSRETQ, ERET.
-const RETURNS: [&[u8]; 3] = [
-    &[0x48, 0xcf],
-    &[0x48, 0x0f, 0x07],
-    &[0xe0, 0x03, 0x9f, 0xd6],
-];
-
-/// What the command line says.
-#[derive(Default)]
-struct Options {
-    begins: Vec<u64>,
-    ends: Vec<u64>,
-    points: Vec<u64>,
-    /// Of each server.
-    busy: Vec<u64>,
-    free: Vec<u64>,
-    /// What each core executes is measured.
-    cores: bool,
-    /// The function that waits for a turn, and the code that is executed meanwhile.
-    waits: Vec<u64>,
-    code: Vec<u64>,
-    code_ends: Vec<u64>,
-    /// Functions of the kernel; what visits touch that come to them is measured.
-    touched: Vec<u64>,
-    /// Where the kernel has what the oracle for time asks.
-    layout: Option<Layout>,
-    /// Physical address at which memory begins.
-    ram: u64,
-    out: Option<String>,
-    /// What is watched on every visit of the kernel, and where that is written.
-    visits: Option<String>,
-    visits_out: Option<String>,
-}
-
-impl Options {
-    /// Takes one argument, `NAME=VALUE`.
-    fn take(&mut self, argument: &str) -> Result<(), String> {
-        let (name, value) = argument.split_once('=').unwrap_or((argument, ""));
-        let list = match name {
-            "out" | "visits" | "visits_out" => {
-                let file = match name {
-                    "out" => &mut self.out,
-                    "visits" => &mut self.visits,
-                    _ => &mut self.visits_out,
-                };
-                *file = Some(value.to_owned());
-                return Ok(());
-            }
-            "cores" => {
-                self.cores = true;
-                return Ok(());
-            }
-            "ram" => {
-                let address = u64::from_str_radix(value, 16);
-                self.ram =
-                    address.map_err(|_| format!("`{argument}`: not a hexadecimal address"))?;
-                return Ok(());
-            }
-            "busy" => &mut self.busy,
-            "free" => &mut self.free,
-            "begin" => &mut self.begins,
-            "end" => &mut self.ends,
-            "point" => &mut self.points,
-            "touch" => &mut self.touched,
-            "wait" => &mut self.waits,
-            "code" => &mut self.code,
-            "code_end" => &mut self.code_ends,
-            _ if name.starts_with(WATCH) => return self.take_place(&name[WATCH.len()..], value),
-            _ => return Err(format!("`{argument}`: there is no such argument")),
-        };
-        let address = u64::from_str_radix(value, 16);
-        list.push(address.map_err(|_| format!("`{argument}`: not a hexadecimal address"))?);
-        Ok(())
-    }
-
-    /// Takes the number `value` of what the kernel calls `name`.
-    fn take_place(&mut self, name: &str, value: &str) -> Result<(), String> {
-        let layout = self.layout.get_or_insert_default();
-        let Some(field) = layout.field(name) else {
-            return Err(format!("`{WATCH}{name}`: there is no such argument"));
-        };
-        let number = u64::from_str_radix(value, 16);
-        *field =
-            number.map_err(|_| format!("`{WATCH}{name}={value}`: not a hexadecimal number"))?;
-        Ok(())
-    }
-
-    fn measurement(&self) -> Measurement {
-        if let Some(layout) = self.layout {
-            Measurement::Times(Times::Booting(layout, self.ram))
-        } else if !self.touched.is_empty() {
-            Measurement::Touches(TouchMeter::new(self.touched.clone()))
-        } else if self.cores {
-            Measurement::Cores(CoreMeter::new(self.busy.len()))
-        } else if self.waits.is_empty() {
-            Measurement::Kernel(Meter::new())
-        } else {
-            Measurement::Waits(WaitMeter::default())
-        }
-    }
-
-    fn measuring(&self) -> Result<Option<Measuring>, String> {
-        let Some(path) = &self.out else {
-            return Ok(None);
-        };
-        Ok(Some(Measuring {
-            measurement: self.measurement(),
-            out: Out::create(path)?,
-        }))
-    }
-
-    fn visiting(&self) -> Result<Option<Visiting>, String> {
-        match (&self.visits, &self.visits_out) {
-            (Some(list), Some(out)) => Visiting::new(list, out).map(Some),
-            (None, None) => Ok(None),
-            _ => Err("`visits=LIST` and `visits_out=FILE` go together".to_owned()),
-        }
-    }
-
-    /// Whether the kernel first loads from the registers of the thread that runs next at `address`.
-    fn is_first_load(&self, address: u64) -> bool {
-        self.layout.is_some_and(|layout| layout.loads == address)
-    }
-
-    fn waiting_code(&self) -> WaitingCode {
-        let code = self.code.iter().zip(&self.code_ends);
-        WaitingCode {
-            from: self.waits.clone(),
-            code: code.map(|(&start, &end)| start..end).collect(),
-        }
-    }
-}
 
 /// What is measured.
 enum Measurement {
@@ -277,14 +124,75 @@ unsafe impl Sync for Global {}
 static STATE: Global = Global(UnsafeCell::new(None));
 
 impl State {
+    /// As the arguments say.
+    fn new(arguments: impl Iterator<Item = String>) -> Result<Self, String> {
+        let options = Options::parse(arguments)?;
+        Ok(State {
+            measuring: options.measuring()?,
+            visiting: options.visiting()?,
+            waiting_code: options.waiting_code(),
+            options,
+            blocks: HashMap::new(),
+            fetched: HashMap::new(),
+        })
+    }
+
     fn measurement(&mut self) -> Option<&mut Measurement> {
         self.measuring
             .as_mut()
             .map(|measuring| &mut measuring.measurement)
     }
-}
 
-impl State {
+    /// Asks to be called when `instruction` is executed, or accesses memory, as far as somebody wants to know.
+    ///
+    /// # Safety
+    /// It is one, for the time of the callback.
+    unsafe fn translates(&mut self, instruction: *mut Instruction, address: u64, bytes: &[u8]) {
+        let is_kernel = is_kernel(address);
+        // SAFETY: the caller's.
+        unsafe {
+            match self.measurement() {
+                Some(Measurement::Times(_)) => self.watches(instruction, address),
+                Some(Measurement::Touches(_)) if is_kernel => {
+                    self.follows(instruction, address, bytes);
+                }
+                _ => {}
+            }
+            if let Some(visiting) = self.visiting.as_mut().filter(|_| is_kernel) {
+                visiting.translates(instruction, address, bytes);
+            }
+            if let Some((callback, data)) = mark(&self.options, address) {
+                on_execution(instruction, callback, ptr::without_provenance_mut(data));
+            }
+        }
+    }
+
+    /// Asks for what the oracle for time wants to know: that user code is executed, that the kernel writes, and where it loads the
+    /// registers of the thread that runs next.
+    ///
+    /// # Safety
+    /// As for [`Self::translates`].
+    unsafe fn watches(&mut self, instruction: *mut Instruction, address: u64) {
+        // SAFETY: the caller's.
+        unsafe {
+            if is_kernel(address) {
+                on_access(instruction, wrote, api::WRITES);
+            } else {
+                on_execution(instruction, user_executed, ptr::null_mut());
+            }
+            if self.options.is_first_load(address) {
+                on_access(instruction, loaded, api::READS_AND_WRITES);
+            }
+        }
+    }
+
+    /// The one block of its kind, for good.
+    fn known(&mut self, block: Known) -> &'static Known {
+        self.blocks
+            .entry(block)
+            .or_insert_with(|| Box::leak(Box::new(block)))
+    }
+
     /// Asks to be called when an instruction of the kernel is executed, and when it accesses memory.
     ///
     /// # Safety
@@ -341,42 +249,12 @@ pub unsafe extern "C" fn qemu_plugin_install(
 ) -> c_int {
     // SAFETY: QEMU's promise.
     let texts = (0..count as usize).map(|i| unsafe { CStr::from_ptr(*arguments.add(i)) });
-    let mut options = Options::default();
-    for text in texts {
-        if let Err(message) = options.take(&text.to_string_lossy()) {
-            complain(&message);
-            return 1;
-        }
-    }
-    if options.out.is_none() && options.visits.is_none() {
-        complain(
-            "where do the measurements go? Say `out=FILE`, or `visits=LIST` and `visits_out=FILE`",
-        );
-        return 1;
-    }
-    if options.layout.is_some_and(|layout| !layout.is_whole()) {
-        complain(
-            "what the kernel's file says of itself is incomplete: give all `watch_NAME=NUMBER`",
-        );
-        return 1;
-    }
-    let files = options
-        .measuring()
-        .and_then(|measuring| Ok((measuring, options.visiting()?)));
-    let (measuring, visiting) = match files {
-        Ok(files) => files,
+    let fresh = match State::new(texts.map(|text| text.to_string_lossy().into_owned())) {
+        Ok(fresh) => fresh,
         Err(message) => {
             complain(&message);
             return 1;
         }
-    };
-    let fresh = State {
-        measuring,
-        waiting_code: options.waiting_code(),
-        options,
-        blocks: HashMap::new(),
-        fetched: HashMap::new(),
-        visiting,
     };
     // SAFETY: nothing runs yet.
     unsafe {
@@ -385,6 +263,39 @@ pub unsafe extern "C" fn qemu_plugin_install(
         api::qemu_plugin_register_atexit_cb(id, finished, ptr::null_mut());
     }
     0
+}
+
+/// Whether an address is of the kernel.
+fn is_kernel(address: u64) -> bool {
+    address >> 63 == 1
+}
+
+/// Asks to be called when `instruction` is executed.
+///
+/// # Safety
+/// It is one, for the time of the callback; `callback` can be called with `data`.
+unsafe fn on_execution(instruction: *mut Instruction, callback: api::Executed, data: *mut c_void) {
+    // SAFETY: the caller's.
+    unsafe {
+        api::qemu_plugin_register_vcpu_insn_exec_cb(instruction, callback, api::NO_REGISTERS, data);
+    }
+}
+
+/// Asks to be called when `instruction` accesses memory in the way of `kind`.
+///
+/// # Safety
+/// It is one, for the time of the callback.
+unsafe fn on_access(instruction: *mut Instruction, callback: api::Accessed, kind: c_int) {
+    // SAFETY: the caller's.
+    unsafe {
+        api::qemu_plugin_register_vcpu_mem_cb(
+            instruction,
+            callback,
+            api::NO_REGISTERS,
+            kind,
+            ptr::null_mut(),
+        );
+    }
 }
 
 /// QEMU has translated a block: asks to be called when it runs.
@@ -403,90 +314,24 @@ unsafe extern "C" fn translated(_id: Id, block: *mut TranslationBlock) {
             api::qemu_plugin_tb_n_insns(block),
         )
     };
-    let (mut halts, mut pauses) = (false, false);
-    let mut last = Last::Other;
-    let is_kernel = start >> 63 == 1;
+    let is_kernel = is_kernel(start);
     if state.measuring.is_none() && !is_kernel {
         return;
     }
-    let watches_times = matches!(state.measurement(), Some(Measurement::Times(_)));
-    let touches = matches!(state.measurement(), Some(Measurement::Touches(_)));
+    let (mut halts, mut pauses) = (false, false);
+    let mut last = Last::Other;
     for i in 0..length {
         // SAFETY: the block has that instruction, whose bytes are there.
-        let (instruction, address, bytes) = unsafe {
+        unsafe {
             let instruction = api::qemu_plugin_tb_get_insn(block, i);
             let size = api::qemu_plugin_insn_size(instruction);
             let bytes = api::qemu_plugin_insn_data(instruction).cast::<u8>();
             let address = api::qemu_plugin_insn_vaddr(instruction);
-            (
-                instruction,
-                address,
-                std::slice::from_raw_parts(bytes, size),
-            )
-        };
-        halts |= WAITS.contains(&bytes);
-        pauses |= PAUSES.contains(&bytes);
-        last = match bytes {
-            _ if reads_counter(bytes) => Last::ReadsCounter,
-            _ if RETURNS.contains(&bytes) => Last::Returns,
-            _ if bytes == WFI && !is_kernel => Last::Waits,
-            _ if bytes == OPENS => Last::Opens,
-            _ => Last::Other,
-        };
-        if watches_times && !is_kernel {
-            // SAFETY: as above.
-            unsafe {
-                api::qemu_plugin_register_vcpu_insn_exec_cb(
-                    instruction,
-                    user_executed,
-                    api::NO_REGISTERS,
-                    ptr::null_mut(),
-                );
-            }
-        }
-        if watches_times && is_kernel {
-            // SAFETY: as above.
-            unsafe {
-                api::qemu_plugin_register_vcpu_mem_cb(
-                    instruction,
-                    wrote,
-                    api::NO_REGISTERS,
-                    api::WRITES,
-                    ptr::null_mut(),
-                );
-            }
-        }
-        if touches && is_kernel {
-            // SAFETY: as above.
-            unsafe { state.follows(instruction, address, bytes) };
-        }
-        if watches_times && state.options.is_first_load(address) {
-            // SAFETY: as above.
-            unsafe {
-                api::qemu_plugin_register_vcpu_mem_cb(
-                    instruction,
-                    loaded,
-                    api::NO_REGISTERS,
-                    api::READS_AND_WRITES,
-                    ptr::null_mut(),
-                );
-            }
-        }
-        if let Some(visiting) = state.visiting.as_mut().filter(|_| is_kernel) {
-            // SAFETY: as above.
-            unsafe { visiting.translates(instruction, address, bytes) };
-        }
-        let Some((callback, data)) = mark(&state.options, address) else {
-            continue;
-        };
-        // SAFETY: as above.
-        unsafe {
-            api::qemu_plugin_register_vcpu_insn_exec_cb(
-                instruction,
-                callback,
-                api::NO_REGISTERS,
-                ptr::without_provenance_mut(data),
-            );
+            let bytes = std::slice::from_raw_parts(bytes, size);
+            halts |= code::halts(bytes);
+            pauses |= code::pauses(bytes);
+            last = code::last(bytes, is_kernel);
+            state.translates(instruction, address, bytes);
         }
     }
     if state.measuring.is_none() {
@@ -498,7 +343,7 @@ unsafe extern "C" fn translated(_id: Id, block: *mut TranslationBlock) {
         () if halts => Place::Halt,
         () => Place::Kernel,
     };
-    let key = Known {
+    let known = state.known(Known {
         block: Block {
             start,
             length: length as u32,
@@ -507,11 +352,7 @@ unsafe extern "C" fn translated(_id: Id, block: *mut TranslationBlock) {
         pauses,
         last,
         waiting: state.waiting_code.of(start),
-    };
-    let known: &'static Known = state
-        .blocks
-        .entry(key)
-        .or_insert_with(|| Box::leak(Box::new(key)));
+    });
     // SAFETY: the data is a block for good.
     unsafe {
         api::qemu_plugin_register_vcpu_tb_exec_cb(

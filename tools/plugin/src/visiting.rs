@@ -9,7 +9,7 @@ use std::ptr;
 use crate::api::{self, Access, Instruction};
 use crate::cycles::Cycles;
 use crate::visits::{List, Mark, Visits};
-use crate::{state, Out, RETURNS, WAITS};
+use crate::{code, state, Out};
 
 /// A mark that QEMU knows.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -60,8 +60,8 @@ impl Visiting {
     /// It is one, for the time of the callback.
     pub unsafe fn translates(&mut self, instruction: *mut Instruction, address: u64, bytes: &[u8]) {
         let own = match bytes {
-            _ if WAITS.contains(&bytes) => Some(Mark::Idle),
-            _ => RETURNS.contains(&bytes).then_some(Mark::Exit),
+            _ if code::halts(bytes) => Some(Mark::Idle),
+            _ => code::returns(bytes).then_some(Mark::Exit),
         };
         for mark in self.visits.list().marks(address).iter().copied().chain(own) {
             let place = Place { mark, address };
