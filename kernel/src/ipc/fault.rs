@@ -93,43 +93,58 @@ pub fn write_message(k: &Kernel, thread: Ref<Tcb>, receiver: Ref<Tcb>, badge: u6
             }
             message.finish(label::TIMEOUT, badge);
         }
-        _ => {
-            let mut message = Writer::new(k, receiver, MOST_WORDS);
-            let label = write_long(fault, thread.at(k).context(), &mut message);
-            message.finish(label, badge);
-        }
-    }
-}
-
-/// Writes the words of another message. Returns its label.
-#[inline(always)]
-fn write_long(fault: Fault, context: &Context, message: &mut Writer) -> u64 {
-    match fault {
         Fault::Cap {
             cptr,
             in_receive_phase,
             failure,
         } => {
-            message.push(context.fault_ip());
-            message.push(cptr);
-            message.push(u64::from(in_receive_phase));
-            push_lookup_failure(message, failure);
-            label::CAP_FAULT
+            let mut message = Writer::new(k, receiver, MOST_WORDS);
+            let context = thread.at(k).context();
+            push_cap_fault(&mut message, context, cptr, in_receive_phase, failure);
+            finish(message, label::CAP_FAULT, badge);
         }
         Fault::UnknownSyscall { number } => {
-            const ORDER: Transfer = Transfer::UnknownSyscall;
-            for i in turns::<{ ORDER.len() as u64 }, _>(0..ORDER.len()) {
-                message.push(context.transfer_get(ORDER, i).unwrap_or(0));
-            }
+            let mut message = Writer::new(k, receiver, MOST_WORDS);
+            push_registers(&mut message, thread.at(k).context());
             message.push(number);
-            label::UNKNOWN_SYSCALL
+            finish(message, label::UNKNOWN_SYSCALL, badge);
         }
-        Fault::Debug(event) => debug_fault::write(event, context, message),
-        Fault::UserException { .. } | Fault::Vm { .. } | Fault::Timeout { .. } => {
-            never!("each has a message of its own");
-            label::USER_EXCEPTION
+        Fault::Debug(event) => {
+            let mut message = Writer::new(k, receiver, MOST_WORDS);
+            let label = debug_fault::write(event, thread.at(k).context(), &mut message);
+            finish(message, label, badge);
         }
     }
+}
+
+/// Adds what the message about a capability has (05, section 2.1).
+#[inline(always)]
+fn push_cap_fault(
+    message: &mut Writer,
+    context: &Context,
+    cptr: u64,
+    in_receive_phase: bool,
+    failure: LookupFailure,
+) {
+    message.push(context.fault_ip());
+    message.push(cptr);
+    message.push(u64::from(in_receive_phase));
+    push_lookup_failure(message, failure);
+}
+
+/// Adds the registers of `context` that the message about an unknown system call has (05, section 2.2).
+#[inline(always)]
+fn push_registers(message: &mut Writer, context: &Context) {
+    const ORDER: Transfer = Transfer::UnknownSyscall;
+    for i in turns::<{ ORDER.len() as u64 }, _>(0..ORDER.len()) {
+        message.push(context.transfer_get(ORDER, i).unwrap_or(0));
+    }
+}
+
+/// Ends a message of which it is not known how many words it has.
+#[inline(never)]
+fn finish(message: Writer, label: u64, badge: u64) {
+    message.finish(label, badge);
 }
 
 /// Adds the type of a lookup failure and its details (02, section 4).
