@@ -87,6 +87,30 @@ fn a_context_that_comes_with_a_signal_starts_anew_only_if_it_is_sporadic() {
     }
 }
 
+/// 04, sections 5.3 and 5.4: the refills of a thread that runs as soon as a signal wakes it start anew then: a sporadic context's
+/// because the thread wakes, another's because it is chosen.
+#[test]
+fn a_context_starts_anew_whose_thread_wakes_above_the_one_that_signals() {
+    for flags in [0, SPORADIC] {
+        let mut w = World::new();
+        let gate = w.make(types::NOTIFICATION, 0);
+        let sleeper = w.make_thread(100, 8);
+        w.configure(sleeper.context, 100, 1_000, 0, flags);
+        w.bind(sleeper);
+        w.resume(sleeper);
+        let below = w.start_thread(50, 1_000, 1_000);
+        w.sleep();
+        assert_eq!(w.running(), Some(sleeper.handle));
+        w.wait(gate);
+        w.pass(3_000 * US);
+        assert_eq!(w.running(), Some(below.handle));
+        w.syscall(Syscall::Send, gate, 0, MessageInfo::default(), &[]);
+        assert_eq!(w.running(), Some(sleeper.handle));
+        let head = w.context(sleeper.context).at(&w.k).head();
+        assert_eq!(head.time, w.k.core().now(), "flags {flags}");
+    }
+}
+
 /// 04, section 7: a thread that waits is only given a context whose head may be used now.
 #[test]
 fn a_thread_that_waits_is_given_a_context_only_when_that_is_released() {

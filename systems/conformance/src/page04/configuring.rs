@@ -65,6 +65,10 @@ pub const CHECKS: &[Check] = &[
         sporadic_wake(f, Wake::Bound)
     }),
     check(
+        "04/5.4/sporadic-restarts-when-it-runs-at-once",
+        sporadic_above,
+    ),
+    check(
         "04/5.4/sporadic-restarts-when-lent-by-a-notification",
         sporadic_lent,
     ),
@@ -370,6 +374,30 @@ fn sporadic_wake(f: &mut Fixture, wake: Wake) -> TestResult {
     clock.spin_until(4_900);
     clock.sleep_until(10_600)?;
     clock.ensure_runs(log, &[(0, 300), (4_900, 5_900), (9_500, 10_500)])
+}
+
+/// As [`sporadic_wake`], by a thread below, which it preempts: at 4500.
+fn sporadic_above(f: &mut Fixture) -> TestResult {
+    let (clock, log) = (Clock::new(f)?, run_log());
+    let (begin, gate) = (f.notification()?, f.notification()?);
+    let params = SchedParams::new(1_000, 5_000).extra_refills(2).sporadic();
+    let thread = f.active_on(100, params)?;
+    let tcb = f.prepare(thread, move || {
+        clock.log_until(log, 300);
+        gate.wait();
+        clock.log_forever(log);
+    })?;
+    let below = f.active_on(90, SchedParams::new(1_000, 5_000))?;
+    f.spawn(below, move || {
+        begin.wait();
+        gate.signal();
+    })?;
+    clock.start();
+    tcb.resume()?;
+    clock.sleep_until(4_500)?;
+    begin.signal();
+    clock.sleep_until(10_600)?;
+    clock.ensure_runs(log, &[(0, 300), (4_500, 5_500), (9_500, 10_500)])
 }
 
 /// As [`sporadic_wake`], on the context of a notification.
