@@ -10,7 +10,6 @@ use crate::arch::Arch;
 use crate::cli::{BootArgs, RunConditions};
 use crate::elf;
 use crate::kernel;
-use crate::profile;
 use crate::program;
 use crate::qemu::{self, Boot, End, Input, Machine};
 use crate::visits;
@@ -37,9 +36,7 @@ pub fn run(args: &BootArgs) -> Result<ExitCode> {
         memory_mib: args.machine.memory,
         ..Machine::of(arch)
     };
-    if let Some(cpu) = profile::cpu(profile) {
-        machine.cpu = cpu.to_owned();
-    }
+    machine.suit(&options);
     // As the test command runs them.
     if let Some(shift) = conditions.icount.filter(|_| is_ours) {
         machine.keep_virtual_time(shift);

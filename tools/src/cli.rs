@@ -11,6 +11,7 @@ use sandglass_abi::profile::Profile;
 
 use crate::arch::Arch;
 use crate::cores::Cores;
+use crate::isolation::IsolationArgs;
 use crate::kernel::{KernelOptions, Variant};
 use crate::profile::{self, ProfileArgs};
 use crate::{
@@ -152,6 +153,8 @@ pub struct KernelArgs {
     /// declares than it assumes of itself, and record them in it
     #[arg(long, value_name = "FILE", conflicts_with_all = ["smp", "trace"])]
     pub platform: Option<PathBuf>,
+    #[command(flatten)]
+    pub isolation: IsolationArgs,
 }
 
 /// Arguments of `sandglass boot`.
@@ -221,6 +224,8 @@ pub struct RunConditions {
     /// Which kernel; only `debug` has the debug console, which simple root tasks print on [default: the profile's, or debug]
     #[arg(long, value_enum)]
     kernel: Option<Variant>,
+    #[command(flatten)]
+    pub isolation: IsolationArgs,
     /// Virtual time: every instruction takes 2^SHIFT ns, and idle time is skipped
     #[arg(long, value_name = "SHIFT", value_parser = clap::value_parser!(u8).range(0..=10))]
     pub icount: Option<u8>,
@@ -255,7 +260,8 @@ impl RunConditions {
         arch: Arch,
         cores: Cores,
     ) -> Result<KernelOptions> {
-        profile::kernel(profile, arch, self.kernel, Variant::Debug, cores)
+        let kernel = profile::kernel(profile, arch, self.kernel, Variant::Debug, cores)?;
+        self.isolation.choose(kernel)
     }
 
     /// Which kernel of the base profile.
@@ -419,6 +425,8 @@ pub struct ImageArgs {
     #[arg(long)]
     pub smp: bool,
     #[command(flatten)]
+    pub isolation: IsolationArgs,
+    #[command(flatten)]
     pub warnings: system::WarningArgs,
 }
 
@@ -462,6 +470,8 @@ pub struct ConformanceArgs {
     pub profile: ProfileArgs,
     #[command(flatten)]
     pub cores: CoresArgs,
+    #[command(flatten)]
+    pub isolation: IsolationArgs,
     /// Architecture to build for
     #[arg(long, value_enum, default_value_t)]
     pub arch: Arch,
@@ -517,19 +527,22 @@ pub struct BenchArgs {
     /// Compare the kernel that records traces, while it records, with the one that ships
     #[arg(long, conflicts_with = "smp")]
     pub trace: bool,
+    /// Compare the kernel without page-table isolation with the one that ships
+    #[arg(long, conflicts_with_all = ["smp", "trace"])]
+    pub no_isolation: bool,
     /// Show what operations with a straight line touch: memory, lines of caches, branches, and instructions that the processor
     /// waits for
-    #[arg(long, conflicts_with_all = ["smp", "trace"])]
+    #[arg(long, conflicts_with_all = ["smp", "trace", "no_isolation"])]
     pub touches: bool,
     /// Measure instead the boot, from the kernel's first instruction to the root task's, by the size of the root task
-    #[arg(long, conflicts_with_all = ["smp", "trace", "touches"])]
+    #[arg(long, conflicts_with_all = ["smp", "trace", "no_isolation", "touches"])]
     pub boot: bool,
     /// With `--boot`, also an image of 100 MiB, which takes a minute
     #[arg(long, requires = "boot")]
     pub all: bool,
     /// Write what is measured into the book: what capabilities cost that can be called only, with `--touches` what operations
     /// touch, or with `--boot` the table of boots, for which all are measured
-    #[arg(long, conflicts_with_all = ["smp", "trace"])]
+    #[arg(long, conflicts_with_all = ["smp", "trace", "no_isolation"])]
     pub page: bool,
     /// Also write the figures to FILE as JSON
     #[arg(long, value_name = "FILE")]

@@ -18,7 +18,7 @@ use crate::cli::KernelArgs;
 use crate::cores::{Cores, MOST_CORES};
 use crate::mutants::named::{self, Set};
 use crate::toolchain::{self, KernelToolchain};
-use crate::{profile, wcet, workspace};
+use crate::{isolation, profile, wcet, workspace};
 
 /// Code generation that the kernel's rules depend on. Jump tables are indirect jumps, which the
 /// analysis of the binary excludes; the kernel lives in the top 2 GiB and is never relocated.
@@ -35,6 +35,9 @@ const MOST_IMAGE_BYTES: usize = 16 << 20;
 
 /// The feature of a kernel for several cores.
 const SMP_FEATURE: &str = "smp";
+
+/// The feature of a kernel without page-table isolation.
+const NO_ISOLATION_FEATURE: &str = "no-isolation";
 
 /// The feature of a kernel that records execution traces.
 pub const TRACE_FEATURE: &str = "trace";
@@ -153,6 +156,31 @@ impl KernelOptions {
         self.features.iter().find_map(of).unwrap_or(&BASE)
     }
 
+    /// This kernel, for one core of x86_64, but without page-table isolation.
+    #[must_use]
+    pub fn without_isolation(mut self) -> Self {
+        self.features.push(NO_ISOLATION_FEATURE.to_owned());
+        self
+    }
+
+    /// Whether it is built with this feature.
+    fn has(&self, feature: &str) -> bool {
+        self.features.iter().any(|it| it == feature)
+    }
+
+    /// Whether it is an SMP kernel.
+    pub fn is_for_several_cores(&self) -> bool {
+        self.has(SMP_FEATURE)
+    }
+
+    /// The processor for it, as QEMU's `-cpu` names it; `None` for the usual one.
+    pub fn cpu(&self) -> Option<&'static str> {
+        if self.has(NO_ISOLATION_FEATURE) {
+            return Some(isolation::CPU);
+        }
+        profile::cpu(self.profile())
+    }
+
     /// This kernel with all mutants of the catalogue, none of which is on.
     #[must_use]
     pub fn with_mutants(mut self, set: Set) -> Self {
@@ -162,16 +190,18 @@ impl KernelOptions {
 
     /// For messages.
     fn title(&self) -> String {
-        let has = |name: &str| self.features.iter().any(|feature| feature == name);
         let mut title = format!("the {} kernel", self.variant.name());
         if self.arch != Arch::default() {
             title.push_str(&format!(" for {}", self.arch.name()));
         }
-        if has(SMP_FEATURE) {
+        if self.is_for_several_cores() {
             title.push_str(" for several cores");
         }
-        if has(TRACE_FEATURE) {
+        if self.has(TRACE_FEATURE) {
             title.push_str(" with traces");
+        }
+        if self.has(NO_ISOLATION_FEATURE) {
+            title.push_str(" without page-table isolation");
         }
         if *self.profile() != BASE {
             title.push_str(&format!(" of the profile {}", self.profile().name));
@@ -208,6 +238,7 @@ pub fn run(args: &KernelArgs) -> Result<ExitCode> {
     };
     let profile = args.profile.profile;
     let options = profile::kernel(profile, args.arch, args.kernel, Variant::Release, cores)?;
+    let options = args.isolation.choose(options)?;
     let mut path = build(&match args.trace {
         true => options.traced(),
         false => options,

@@ -42,6 +42,7 @@ mod elf;
 pub mod experiment;
 pub mod fuzz;
 pub mod image;
+pub mod isolation;
 pub mod kernel;
 pub mod machine;
 pub mod mutants;

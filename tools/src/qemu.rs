@@ -27,7 +27,7 @@ use self::printer::Printer;
 pub use self::printer::{Annotate, Annotator};
 use crate::arch::Arch;
 use crate::board;
-use crate::kernel::flat_image;
+use crate::kernel::{flat_image, KernelOptions};
 use crate::toolchain::find_on_path;
 use crate::visits;
 
@@ -86,6 +86,13 @@ impl Machine {
         self.icount = Some(shift);
         if self.arch == Arch::Aarch64 {
             self.cpu.push_str(VIRTUAL_CLOCK);
+        }
+    }
+
+    /// Has the processor that `kernel` wants, if it wants another than the usual one.
+    pub fn suit(&mut self, kernel: &KernelOptions) {
+        if let Some(cpu) = kernel.cpu() {
+            self.cpu = cpu.to_owned();
         }
     }
 }

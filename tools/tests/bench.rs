@@ -33,6 +33,11 @@ fn a_message_takes_at_most_15_percent_more_on_the_smp_kernel() {
 }
 
 #[test]
+fn a_message_takes_no_more_without_page_table_isolation() {
+    assert_within_limits(&["--no-isolation"]);
+}
+
+#[test]
 fn a_boot_takes_what_the_page_says_and_no_longer_than_the_image_explains() {
     assert_within_limits(&["--boot"]);
 }

@@ -22,7 +22,6 @@ use super::page::Page;
 use crate::bounds::names::Symbols;
 use crate::bounds::plugin;
 use crate::kernel::{self, KernelOptions, Variant};
-use crate::profile;
 use crate::qemu::{self, Boot, End, Ending, Machine};
 use crate::workspace;
 
@@ -135,14 +134,14 @@ pub fn measure(all: bool) -> Result<Vec<Row>> {
 
 fn measure_case(case: &Case, plugin: &Path) -> Result<Row> {
     let Case { profile, image, .. } = *case;
-    let kernel = kernel::build(&KernelOptions::new(Variant::Release).of_profile(profile))?;
+    let kernel = KernelOptions::new(Variant::Release).of_profile(profile);
     let name = format!("boot-{}-{image}-{}", profile.name, process::id());
     let file = |ending: &str| workspace::target_dir().join(format!("{name}.{ending}"));
     let (root_task, counts) = (file("elf"), file("counts"));
     fs::write(&root_task, root_task_of(image)?)
         .with_context(|| format!("cannot write {}", root_task.display()))?;
     eprintln!("measuring {}, {} KiB", profile.name, image / KIB);
-    let measured = run(profile, &kernel, &root_task, plugin, &counts);
+    let measured = run(&kernel, &root_task, plugin, &counts);
     for file in [root_task, counts] {
         // Nobody else reads them; a file that stays behind is no failure.
         let _ = fs::remove_file(file);
@@ -159,18 +158,18 @@ fn measure_case(case: &Case, plugin: &Path) -> Result<Row> {
 
 /// Instructions until the root task begins to be made, and until it is entered.
 fn run(
-    profile: &Profile,
-    kernel: &Path,
+    options: &KernelOptions,
     root_task: &Path,
     plugin: &Path,
     counts: &Path,
 ) -> Result<[u64; 2]> {
-    let symbols = Symbols::read(kernel)?;
+    let kernel = kernel::build(options)?;
+    let symbols = Symbols::read(&kernel)?;
     let address = |name: &str| {
         let address = symbols.address(name);
         address.with_context(|| format!("the kernel has no symbol `{name}`"))
     };
-    let options = format!(
+    let measures = format!(
         "{},cores=on,begin={:x},end={:x},end={IMAGE:x},out={}",
         plugin.display(),
         address(KERNEL_ENTRY)?,
@@ -181,9 +180,7 @@ fn run(
         icount: Some(0),
         ..Machine::default()
     };
-    if let Some(cpu) = profile::cpu(profile) {
-        machine.cpu = cpu.to_owned();
-    }
+    machine.suit(options);
     // A release kernel has no console, and this root task no way to end the machine.
     let written = counts.to_owned();
     let is_over = move || read(&written).is_ok_and(|windows| windows.len() >= 2);
@@ -191,7 +188,7 @@ fn run(
         machine,
         ending: Some(Ending::new(POLL, is_over)),
         timeout: Some(TIMEOUT),
-        extra_args: ["-plugin", &options].map(Into::into).into(),
+        extra_args: ["-plugin", &measures].map(Into::into).into(),
         ..Boot::new(kernel, root_task)
     };
     let outcome = qemu::run(&boot)?;

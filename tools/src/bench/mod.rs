@@ -3,11 +3,11 @@
 //! The benchmark system measures under virtual time, where a tick is an instruction, and prints
 //! `bench NAME MIN MEAN MAX` for each row.
 
+mod beside;
 mod boot;
 mod calls_only;
 mod page;
 mod reference;
-mod smp;
 mod touches;
 mod trace;
 
@@ -22,11 +22,12 @@ use serde::Serialize;
 use crate::arch::Arch;
 use crate::cli::BenchArgs;
 use crate::cores::Cores;
+use crate::isolation::IsolationArgs;
 use crate::kernel::{self, KernelOptions, Variant};
 use crate::program;
 use crate::qemu::{self, Boot, End, Machine};
 use crate::workspace;
-use smp::Comparison;
+use beside::{Comparison, Other};
 
 /// Folder of the benchmark system.
 const SYSTEM: &str = "systems/bench";
@@ -121,10 +122,12 @@ fn compare(args: &BenchArgs, root_task: &Path) -> Result<Vec<String>> {
         write_json(args, &costs)?;
         costs.iter().filter_map(trace::Cost::finding).collect()
     } else if args.smp {
-        let comparisons = smp::compare(&rows, &measure(arch, Cores::Smp(1), root_task)?)?;
-        print!("{}", smp::table(&comparisons));
-        write_json(args, &comparisons)?;
-        comparisons.iter().filter_map(Comparison::finding).collect()
+        let other = measure(arch, Cores::Smp(1), root_task)?;
+        beside(args, &Other::SMP, &rows, &other)?
+    } else if args.no_isolation {
+        let kernel = IsolationArgs { no_isolation: true }.choose(release(arch, Cores::Single))?;
+        let other = measure_on(&kernel, Cores::Single, root_task, &[])?;
+        beside(args, &Other::NOT_ISOLATED, &rows, &other)?
     } else {
         print!("{}", table(arch, &rows));
         write_json(args, &rows)?;
@@ -138,6 +141,15 @@ fn compare(args: &BenchArgs, root_task: &Path) -> Result<Vec<String>> {
         }
         findings
     })
+}
+
+/// Prints what operations cost on the kernel that ships and on another. Returns what is wrong with it.
+fn beside(args: &BenchArgs, other: &Other, rows: &[Row], others: &[Row]) -> Result<Vec<String>> {
+    let comparisons = beside::compare(rows, others)?;
+    print!("{}", beside::table(other, &comparisons));
+    write_json(args, &comparisons)?;
+    let finding = |comparison: &Comparison| other.finding(comparison);
+    Ok(comparisons.iter().filter_map(finding).collect())
 }
 
 /// Measures the boot. Returns what is wrong with it.
@@ -216,19 +228,19 @@ fn run_machine(
     arguments: &[&str],
 ) -> Result<String> {
     let arch = kernel.arch;
-    let kernel = kernel::build(kernel)?;
-    let machine = Machine {
+    let mut machine = Machine {
         cpu: reference::cpu(arch).to_owned(),
         cores: cores.number(),
         icount: Some(reference::shift(arch)),
         ..Machine::of(arch)
     };
+    machine.suit(kernel);
     let boot = Boot {
         machine,
         user_semihosting: true,
         timeout: Some(TIMEOUT),
         extra_args: arguments.iter().map(Into::into).collect(),
-        ..Boot::new(kernel, root_task)
+        ..Boot::new(kernel::build(kernel)?, root_task)
     };
     eprintln!("measuring");
     let outcome = qemu::run(&boot)?;

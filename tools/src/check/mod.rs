@@ -250,8 +250,8 @@ impl ReleaseKernel {
 }
 
 impl Context {
-    /// For x86_64 that for a single core, that for several, both with traces, and one of a profile with several domains; for
-    /// aarch64 the first two.
+    /// For x86_64 that for a single core, that for several, both with traces, one of a profile with several domains, and one without
+    /// page-table isolation; for aarch64 the first two.
     fn release_kernels(&mut self) -> &[ReleaseKernel] {
         self.release_kernels.get_or_insert_with(|| {
             let (single, smp) = (KernelOptions::new, KernelOptions::smp);
@@ -263,6 +263,11 @@ impl Context {
                 ReleaseKernel::build(
                     "the kernel with several domains",
                     &single(Variant::Release).of_profile(&MICROKIT_RELEASE),
+                    1,
+                ),
+                ReleaseKernel::build(
+                    "the kernel without page-table isolation",
+                    &single(Variant::Release).without_isolation(),
                     1,
                 ),
                 ReleaseKernel::build(

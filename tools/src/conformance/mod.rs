@@ -99,7 +99,7 @@ fn run_selection(args: &ConformanceArgs) -> Result<ExitCode> {
     };
     let (profile, cores) = (args.profile.profile, args.cores.cores());
     let options = profile::kernel(profile, args.arch, asked, Variant::Debug, cores)?;
-    let options = options.with_user_timer();
+    let options = args.isolation.choose(options)?.with_user_timer();
     let on = Place {
         options: &options,
         cores: args.cores.cores(),
@@ -139,6 +139,7 @@ fn boot(on: &Place, selection: &SelectionArgs, echo: bool) -> Result<Outcome> {
     let mut config = Config::of_package(PACKAGE)?;
     config.model.clone_from(&on.model);
     config.profile = options.profile();
+    config.cpu = options.cpu().map(str::to_owned).or(config.cpu);
     let (_, checks) = read()?;
     let profile = options.profile();
     let root_task = program::build_of_profile(options.arch, PACKAGE, profile)?;

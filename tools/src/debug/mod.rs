@@ -81,9 +81,12 @@ pub fn run(args: &DebugArgs) -> Result<ExitCode> {
     let image = folder.join(".image.elf");
     let (built, symbols) = system::build_with_symbols(profile, &description, &image)?;
     let cores = built.cores_with(args.cores)?;
-    let kernel = kernel::build(&built.kernel(conditions.variant(), cores))?;
+    let options = built.kernel(conditions.variant(), cores);
+    let options = conditions.isolation.choose(options)?;
+    let kernel = kernel::build(&options)?;
     let mut boot = built.boot(&kernel);
     boot.machine.cores = cores.number();
+    boot.machine.suit(&options);
     boot.extra_args.push("-S".into());
     let prepared = Prepared {
         description: &description,

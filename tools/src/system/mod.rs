@@ -292,9 +292,11 @@ pub fn run_system(args: &RunArgs) -> Result<ExitCode> {
     let image = RunImage::new()?;
     let built = build(&description, Some(image.path()))?;
     let cores = built.cores_with(args.cores)?;
-    let kernel = kernel::build(&built.kernel(args.conditions.variant(), cores))?;
-    let mut boot = built.boot(kernel);
+    let options = built.kernel(args.conditions.variant(), cores);
+    let options = args.conditions.isolation.choose(options)?;
+    let mut boot = built.boot(kernel::build(&options)?);
     boot.machine.cores = cores.number();
+    boot.machine.suit(&options);
     match (&args.output, &built.output) {
         (Some(file), _) => built.output_to(&mut boot, file)?,
         (None, Some(name)) => {

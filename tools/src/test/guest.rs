@@ -76,6 +76,17 @@ pub(super) fn run(filter: &Filter, report: &mut Report) -> Result<()> {
                 });
             }
         }
+        if let Some((prefix, kernel, config)) = suite.without_isolation() {
+            if may_have(filter, &prefix, &image) {
+                runs.push(Run {
+                    prefix,
+                    kernel,
+                    cores: Cores::Single,
+                    root_task: root_task.clone(),
+                    config,
+                });
+            }
+        }
         match runs_on_aarch64(&suite, filter) {
             Ok(more) => runs.extend(more),
             Err(error) => report.failed(

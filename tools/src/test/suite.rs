@@ -17,7 +17,7 @@ use serde::{Deserialize, Deserializer};
 use crate::arch::Arch;
 use crate::c_roots;
 use crate::cores::{Cores, MOST_CORES};
-use crate::kernel::Variant;
+use crate::kernel::{KernelOptions, Variant};
 use crate::profile;
 use crate::program;
 use crate::qemu::{Boot, Machine};
@@ -40,7 +40,7 @@ pub(crate) struct Config {
     #[serde(default = "default_memory")]
     pub(super) memory: u32,
     /// QEMU's `-cpu`.
-    pub(super) cpu: Option<String>,
+    pub(crate) cpu: Option<String>,
     /// More arguments for QEMU.
     #[serde(default)]
     pub(super) qemu: Vec<String>,
@@ -192,6 +192,12 @@ fn smp_kernels(suite: &str) -> Vec<(Variant, Cores)> {
     }
 }
 
+/// Whether a suite is also run on the release kernel without page-table isolation: what asks for each invocation, and what looks
+/// for kernel memory and for translations that should be gone.
+fn is_run_without_isolation(suite: &str) -> bool {
+    matches!(suite, "conformance" | "kernel-tests" | "storm")
+}
+
 /// What the names of those in C begin with.
 const C_ROOTS: &str = "c-roots::";
 
@@ -213,6 +219,20 @@ impl Suite {
         single
             .map(|variant| (variant, Cores::Single))
             .chain(several.filter(|_| *profile == BASE))
+    }
+
+    /// The run on a kernel without page-table isolation, if there is one.
+    pub(super) fn without_isolation(&self) -> Option<(String, KernelOptions, Config)> {
+        is_run_without_isolation(&self.name).then(|| {
+            let variant = Variant::Release;
+            let name = format!("qemu::{}::{}-no-isolation", self.name, variant.name());
+            let kernel = KernelOptions::new(variant).without_isolation();
+            let config = Config {
+                cpu: kernel.cpu().map(str::to_owned),
+                ..self.config.clone()
+            };
+            (name, kernel, config)
+        })
     }
 
     /// Builds it for aarch64.

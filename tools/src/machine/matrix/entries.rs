@@ -93,6 +93,16 @@ const fn disk(name: &'static str, machine: &'static str, firmware: Firmware) -> 
     }
 }
 
+/// A `q35` with this processor, and the kernel that stays mapped while user code runs.
+const fn not_isolated(name: &'static str, cpu: &'static str) -> Entry {
+    Entry {
+        name,
+        kernel: Kernel::NotIsolated,
+        ..processor(cpu)
+    }
+}
+
+const MELTDOWN: &str = "the kernel is one without page-table isolation, and the processor may let user code read what is mapped";
 const HUGE_PAGES: &str = "Sandglass needs a processor with 1 GiB pages (pdpe1gb)";
 const LONG_MODE: &str = "Sandglass needs a processor with long mode";
 const NO_ACPI: &str = "no ACPI root pointer (RSDP) with a valid checksum";
@@ -180,6 +190,12 @@ pub const MACHINES: &[Entry] = &[
     refused(processor("SandyBridge"), HUGE_PAGES),
     refused(processor("athlon"), LONG_MODE),
     refused(processor("n270"), LONG_MODE),
+    not_isolated("EPYC, kernel without isolation", "EPYC"),
+    not_isolated("Dhyana, kernel without isolation", "Dhyana"),
+    tested(refused(
+        not_isolated("Nehalem, kernel without isolation", CPU),
+        MELTDOWN,
+    )),
     tested(refused(
         processor("Nehalem,+pdpe1gb,-apic"),
         "the processor has no local APIC",

@@ -12,7 +12,6 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use crate::arch::Arch;
-use crate::cores::Cores;
 use crate::image;
 use crate::kernel::{self, KernelOptions, Variant};
 use crate::program;
@@ -66,19 +65,26 @@ enum Kernel {
     Release,
     SmpDebug,
     SmpRelease,
+    /// Without page-table isolation, for one core.
+    NotIsolated,
 }
 
 impl Kernel {
+    const ALL: [Self; 5] = [
+        Self::Debug,
+        Self::Release,
+        Self::SmpDebug,
+        Self::SmpRelease,
+        Self::NotIsolated,
+    ];
+
     fn build(self) -> Result<PathBuf> {
-        let (variant, is_smp) = match self {
-            Kernel::Debug => (Variant::Debug, false),
-            Kernel::Release => (Variant::Release, false),
-            Kernel::SmpDebug => (Variant::Debug, true),
-            Kernel::SmpRelease => (Variant::Release, true),
-        };
-        kernel::build(&match is_smp {
-            true => KernelOptions::smp(variant),
-            false => KernelOptions::on(variant, Cores::Single),
+        kernel::build(&match self {
+            Kernel::Debug => KernelOptions::new(Variant::Debug),
+            Kernel::Release => KernelOptions::new(Variant::Release),
+            Kernel::SmpDebug => KernelOptions::smp(Variant::Debug),
+            Kernel::SmpRelease => KernelOptions::smp(Variant::Release),
+            Kernel::NotIsolated => KernelOptions::new(Variant::Release).without_isolation(),
         })
     }
 }
@@ -95,12 +101,7 @@ enum Expected {
 /// Boots all machines, and says how each went. Whether each went as the table says.
 pub fn run() -> Result<bool> {
     // Nothing is built while machines run.
-    for kernel in [
-        Kernel::Debug,
-        Kernel::Release,
-        Kernel::SmpDebug,
-        Kernel::SmpRelease,
-    ] {
+    for kernel in Kernel::ALL {
         kernel.build()?;
     }
     let judged = side_by_side::run(

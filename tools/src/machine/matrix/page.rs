@@ -49,6 +49,7 @@ fn add_row(text: &mut String, entry: &Entry) {
         Kernel::Release => "release",
         Kernel::SmpDebug => "debug, SMP",
         Kernel::SmpRelease => "release, SMP",
+        Kernel::NotIsolated => "release, not isolated",
     };
     let loader = match entry.loader {
         Loader::Pvh => "PVH".to_owned(),

@@ -41,8 +41,9 @@ impl PortWidth {
 pub trait Devices {
     // ---- translations
     //
-    // A core that enters the kernel forgets every user translation before it runs user code again, in
-    // whatever address space: so only cores that run a thread are ever asked to forget some.
+    // Of several cores, one that enters the kernel forgets every user translation before it runs user code again, in
+    // whatever address space: so only cores that run a thread are ever asked to forget some. The only core of a machine may
+    // keep them, unless it is asked.
 
     /// Forgets the translation of one user page in the address space in use.
     fn flush_page(&self, vaddr: u64);

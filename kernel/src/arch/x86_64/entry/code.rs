@@ -17,7 +17,7 @@ use crate::arch::calls::{
 use crate::arch::x86_64::machine::core_data::{CoreData, CORE_DATA};
 use crate::arch::x86_64::machine::cpu::{self, Msr};
 use crate::arch::x86_64::machine::layout;
-use crate::arch::x86_64::machine::paging::KERNEL_PML4;
+use crate::arch::x86_64::machine::paging::{ISOLATED, KERNEL_PML4};
 use crate::arch::x86_64::machine::vectors::FIRST_LEGAL;
 use crate::cores::{CoreId, CORES};
 
@@ -144,8 +144,10 @@ global_asm!(
     "test byte ptr [rsp + 16 + \\code_bytes], 3",
     "jz kernel_vector_entry_\\core\\()_\\code_bytes",
     "push rax",
+    ".if {isolated}",
     "mov eax, offset {pml4} + {to_physical}",
     "mov cr3, rax",
+    ".endif",
     "mov rax, [rip + {core} + \\core * {core_size}]",
     "mov [rax + {rdi}], rdi",
     "mov [rax + {rsi}], rsi",
@@ -209,8 +211,10 @@ global_asm!(
     ".endif",
     "mov rdx, [rsp + 8 + \\code_bytes]",
     "mov rcx, [rsp + 24 + \\code_bytes]",
+    ".if {isolated}",
     "mov eax, offset {pml4} + {to_physical}",
     "mov cr3, rax",
+    ".endif",
     "lea rsp, [rip + {stack} + \\core * {stack_size} + {stack_start}]",
     ".if {cores} > 1",
     "mov r8d, \\core",
@@ -225,8 +229,10 @@ global_asm!(
     ".global sandglass_system_call_\\core",
     ".type sandglass_system_call_\\core, @function",
     "sandglass_system_call_\\core:",
+    ".if {isolated}",
     "mov esp, offset {pml4} + {to_physical}",
     "mov cr3, rsp",
+    ".endif",
     "mov rsp, [rip + {core} + \\core * {core_size}]",
     "add rsp, {pushed_end}",
     "push rcx",
@@ -319,8 +325,10 @@ global_asm!(
     "pop r15",
     "pop r11",
     "pop rcx",
+    ".if {isolated}",
     "mov rsp, [rip + {core} + \\core * {core_size} + {core_root}]",
     "mov cr3, rsp",
+    ".endif",
     "xor esp, esp",
     "sysretq",
 
@@ -345,10 +353,14 @@ global_asm!(
     "mov rcx, [rdi + {rcx}]",
     "mov r11, [rdi + {r11}]",
     "mov rax, [rdi + {rax}]",
+    ".if {isolated}",
     "push qword ptr [rdi + {rdi}]",
     "mov rdi, [rip + {core} + \\core * {core_size} + {core_root}]",
     "mov cr3, rdi",
     "pop rdi",
+    ".else",
+    "mov rdi, [rdi + {rdi}]",
+    ".endif",
     "iretq",
 
     ".if !{user_bases}",
@@ -374,6 +386,7 @@ global_asm!(
     block = const BLOCK,
     stride = const ENTRY_STRIDE,
     first_legal = const FIRST_LEGAL,
+    isolated = const ISOLATED as u32,
     with_code = const WITH_CODE,
     pml4 = sym KERNEL_PML4,
     to_physical = const layout::KERNEL_BASE.wrapping_neg(),

@@ -4,7 +4,7 @@ use core::arch::{asm, global_asm};
 use core::cell::Cell;
 use core::mem::offset_of;
 
-use super::cpu;
+use super::{cpu, paging};
 use crate::arch::abi::context::{Context, FpuState};
 use crate::cores::{CoreId, CORES};
 
@@ -13,7 +13,7 @@ use crate::cores::{CoreId, CORES};
 pub struct CoreData {
     /// Context of the thread that runs, where its registers are stored.
     pub(in crate::arch::x86_64) context: Cell<*const Context>,
-    /// Root of the address space to return to.
+    /// Root of the address space to return to; without [isolation](paging::ISOLATED), of the one in use, too.
     pub(in crate::arch::x86_64) root: Cell<u64>,
     /// GS base in the processor.
     pub(in crate::arch::x86_64) gs_base: Cell<u64>,
@@ -58,7 +58,10 @@ impl CoreData {
     /// Makes the next return go to the address space of `root`.
     #[inline(always)]
     pub fn set_user_root(&self, root: u64) {
-        self.root.set(root);
+        if self.root.replace(root) != root && !paging::ISOLATED {
+            // SAFETY: slot 511 of each root maps the kernel as the present one does (`paging::kernel_root_entry`).
+            unsafe { cpu::set_root(root) }
+        }
     }
 
     /// The core, in the kernel, is in no address space of a user: the entry has seen to that.

@@ -8,6 +8,9 @@
 //! the kernel runs in its own address space, in which no user page is mapped. Every entry loads the
 //! kernel's root and every exit the user's, and no translation is global, so that none of the user's
 //! outlives an entry, on any core.
+//!
+//! A kernel [without isolation](ISOLATED) has its own tables in slot 511 of every user root, and enters and leaves without
+//! another root. It is for one core: others would keep translations while they wait for their turn.
 
 use core::cell::Cell;
 
@@ -17,6 +20,7 @@ use super::layout::{
     LOCAL_APIC_PAGE, PAGE_SIZE, WINDOW_PAGES,
 };
 use crate::arch::abi::pte::{self, Access, Level};
+use crate::cores::CORES;
 
 /// A page table of any level. Written during boot only, by the core that boots.
 #[repr(C, align(4096))]
@@ -55,6 +59,14 @@ pub const HUGE_PAGE_FLAGS: u32 = 0x83;
 pub const TABLE_FLAGS: u32 = 0x3;
 
 const _: () = assert!(WINDOW_PAGES <= KERNEL_PDPT_ENTRY);
+
+/// Whether the kernel is not mapped while user code runs.
+pub const ISOLATED: bool = cfg!(not(feature = "no-isolation"));
+
+const _: () = assert!(
+    ISOLATED || CORES == 1,
+    "a kernel for several cores has page-table isolation: leave out `no-isolation`"
+);
 
 /// Number of I/O APICs for which there are pages.
 pub const MAX_IO_APICS: usize = HPET_PAGE - IO_APIC_PAGE;
@@ -146,7 +158,9 @@ pub fn init() {
         pte::kernel_table(physical(&IMAGE_DIRECTORY)),
     );
     KERNEL_PML4.set(0, 0);
-    skeleton::init();
+    if ISOLATED {
+        skeleton::init();
+    }
     // SAFETY: the present root, without what only start-up needed.
     unsafe { cpu::set_root(kernel_root()) }
 }
@@ -201,12 +215,20 @@ fn map_device(page: usize, paddr: u64) -> u64 {
 
 /// The entry of slot 511 of every user root.
 pub fn kernel_root_entry() -> u64 {
-    pte::kernel_table(skeleton::root_entry_table())
+    pte::kernel_table(if ISOLATED {
+        skeleton::root_entry_table()
+    } else {
+        physical(&KERNEL_PDPT)
+    })
 }
 
 /// Physical address of a root that maps nothing for users.
 pub fn empty_root() -> u64 {
-    skeleton::empty_root()
+    if ISOLATED {
+        skeleton::empty_root()
+    } else {
+        kernel_root()
+    }
 }
 
 /// What of the kernel is mapped while user code runs.

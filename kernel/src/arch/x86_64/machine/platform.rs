@@ -225,13 +225,19 @@ impl Platform for Machine {
 }
 
 impl Devices for Machine {
-    /// The entry has forgotten every user translation, and the kernel makes none.
+    /// As [`Self::flush_address_space`]: INVLPG would do, but QEMU goes on with what it has decoded elsewhere in a large page.
     #[inline(always)]
-    fn flush_page(&self, _vaddr: u64) {}
+    fn flush_page(&self, _vaddr: u64) {
+        self.flush_address_space();
+    }
 
-    /// As [`Self::flush_page`].
+    /// With isolation, the entry has forgotten every user translation, and the kernel makes none.
     #[inline(always)]
-    fn flush_address_space(&self) {}
+    fn flush_address_space(&self) {
+        if !paging::ISOLATED {
+            cpu::forget_translations();
+        }
+    }
 
     fn flush_cores(&self, cores: Cores) {
         self.ask(cores, FLUSH);
