@@ -38,12 +38,13 @@ pub struct Record {
 }
 
 /// The marks, by their numbers.
-pub const MARKS: [(&str, u64); 5] = [
+pub const MARKS: [(&str, u64); 6] = [
     ("invocation", 1),
     ("commit", 2),
     ("reception", 3),
     ("sending", 4),
     ("capabilities", 5),
+    ("planning", 6),
 ];
 
 /// Levels of capability spaces, as a number of a record: how many is a parameter of the analysis.

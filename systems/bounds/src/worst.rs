@@ -190,7 +190,10 @@ impl Scene {
         let mut lent = Vec::new();
         match self.first {
             First::Sends => lent.push(self.client_receives(lab)?),
-            _ => self.client_waits(lab)?,
+            _ => {
+                let release = self.client_waits(lab)?;
+                self.others_beside(lab, release)?;
+            }
         }
         self.others_wait_for_time(lab, 1)?;
         self.reply_object_is_used(lab)?;
@@ -297,8 +300,9 @@ impl Scene {
         Ok(pieces)
     }
 
-    /// The client is to be answered; whoever has its context waits for time.
-    fn client_waits(&self, lab: &mut Lab) -> Result<(), SetupError> {
+    /// The client is to be answered; whoever has its context waits for time. Returns when it is released, in ticks: the lowest
+    /// [`UNSURE_BITS`] are about the middle of what they can be.
+    fn client_waits(&self, lab: &mut Lab) -> Result<u64, SetupError> {
         let holder = lab.visitors[HOLDER];
         let receives = Call::new(Syscall::Recv, self.shared.handler.address());
         let receives = receives.reply(self.shared.answered.address());
@@ -318,8 +322,30 @@ impl Scene {
             }
             _ => Call::new(Syscall::Call, client.address(HANDLER)),
         };
+        let period = lab.us_to_ticks(SPENT.time.period_us);
+        let release = in_the_middle(ticks() + period + STARTING_US * period / SPENT.time.period_us);
+        spin_until(release - period);
         client.dweller.member.start(&call.once())?;
-        lab.settle()
+        lab.settle()?;
+        Ok(release)
+    }
+
+    /// Others of the client's priority wait to be released at times each of which differs in another bit from `release`, at
+    /// which the client is, and in no higher one.
+    fn others_beside(&self, lab: &Lab, release: u64) -> Result<(), SetupError> {
+        for (member, bit) in lab.crowd.members()[BESIDE]
+            .iter()
+            .zip(UNSURE_BITS..=HIGHEST_BIT)
+        {
+            let begin = ticks();
+            let least = begin + lab.us_to_ticks(SPENT.time.budget_us);
+            let from = (release ^ 1 << bit) >> bit << bit;
+            let (middle, last) = (from | 1 << (bit - 1), from | ((1 << bit) - 1));
+            let time = if middle > least { middle } else { last };
+            self.spends(lab, *member, LOW, lab.ticks_to_us(time - begin))?;
+            lab.settle()?;
+        }
+        Ok(())
     }
 
     /// Another thread waits for a call with the reply object that the server will offer, among others.
@@ -550,7 +576,15 @@ const WAITING: [Range<usize>; 2] = [0..6, 6..12];
 const SENDING: [Range<usize>; 2] = [12..18, 18..24];
 const TIMED: Range<usize> = 24..180;
 const SOON: Range<usize> = 180..188;
-const OTHERS: u64 = SOON.end as u64;
+/// Those that are released about when the client is.
+const BESIDE: Range<usize> = 188..240;
+const OTHERS: u64 = BESIDE.end as u64;
+/// Lower bits of a time at which somebody is released are not known, as it is not known to the tick when somebody starts.
+const UNSURE_BITS: u32 = 14;
+/// Highest bit in which a time of release can differ from another: periods are shorter.
+const HIGHEST_BIT: u32 = 60;
+/// About how long it takes to start a thread, in µs.
+const STARTING_US: u64 = 3;
 /// Bits in which priorities of those who queue differ.
 const PRIORITY_BITS: u64 = 4;
 const PRIORITIES_OF_TIMED: [u8; 3] = [LOW, MIDDLE, HIGH];
@@ -558,6 +592,11 @@ const PRIORITIES_OF_TIMED: [u8; 3] = [LOW, MIDDLE, HIGH];
 const APART_BITS: u64 = 26;
 /// The shortest period of those who are due soon.
 const SOON_US: u64 = 5_000;
+
+/// The next time, in ticks, whose unsure bits are in the middle of what they can be.
+fn in_the_middle(time: u64) -> u64 {
+    (time >> UNSURE_BITS) + 1 << UNSURE_BITS | 1 << (UNSURE_BITS - 1)
+}
 
 fn actor(
     lab: &mut Lab,
