@@ -23,7 +23,7 @@ use sandglass::time::ticks;
 use sandglass::{boot, println, SetupError};
 
 use crate::crowd::{nth, Member, HIGH, LOW, MIDDLE};
-use crate::lab::{single, spin_until, Cost, Lab, BOTTOM, LONG};
+use crate::lab::{single, spin_until, Cost, Lab, LONG};
 use crate::program::{spinning, Call};
 use crate::refills;
 use crate::space::{Dweller, Space};
@@ -130,6 +130,21 @@ impl Actor {
         self.dweller
             .set_receive_slot(self.address(ROOT), self.address(RECEIVED));
     }
+
+    /// Its faults are told to `handler`.
+    fn faults_at(&self, handler: Endpoint, vspace: Pml4) -> Result<(), SetupError> {
+        let Space { root, guard, .. } = self.space;
+        let tcb = self.dweller.member.tcb;
+        Ok(tcb.set_space(Some(handler), root, guard, vspace)?)
+    }
+}
+
+/// Threads of the crowd that are released about when the client is: of this priority, and at times that have another one of these
+/// bits more.
+struct Beside {
+    members: Range<usize>,
+    priority: u8,
+    bits: Range<u32>,
 }
 
 /// What all have capabilities of.
@@ -173,14 +188,19 @@ impl Scene {
             notification: resources.notification()?,
         };
         let elsewhere = resources.endpoint()?;
+        // Who gets a message is not to run before who is due.
+        let calls = match first {
+            First::Sends => LOW,
+            _ => CALLS,
+        };
         Ok(Self {
             first,
             seed,
             shared,
             elsewhere,
-            server: actor(lab, levels, HIGH, LONG, &shared)?,
-            client: actor(lab, levels, LOW, SPENT, &shared)?,
-            sender: actor(lab, levels, LOW, LONG, &shared)?,
+            server: actor(lab, levels, SERVES, LONG, &shared)?,
+            client: actor(lab, levels, calls, SPENT, &shared)?,
+            sender: actor(lab, levels, SENDS, LONG, &shared)?,
         })
     }
 
@@ -191,8 +211,10 @@ impl Scene {
         match self.first {
             First::Sends => lent.push(self.client_receives(lab)?),
             _ => {
-                let release = self.client_waits(lab)?;
-                self.others_beside(lab, release)?;
+                let release = lone_bit(ticks());
+                self.others_beside(lab, release, &BEFORE_CLIENT)?;
+                self.client_waits(lab, release)?;
+                self.others_beside(lab, release, &AFTER_CLIENT)?;
             }
         }
         self.others_wait_for_time(lab, 1)?;
@@ -300,13 +322,12 @@ impl Scene {
         Ok(pieces)
     }
 
-    /// The client is to be answered; whoever has its context waits for time. Returns when it is released, in ticks: the lowest
-    /// [`UNSURE_BITS`] are about the middle of what they can be.
-    fn client_waits(&self, lab: &mut Lab) -> Result<u64, SetupError> {
+    /// The client is to be answered; whoever has its context waits for time, until about `release`, in ticks.
+    fn client_waits(&self, lab: &mut Lab, release: u64) -> Result<(), SetupError> {
         let holder = lab.visitors[HOLDER];
         let receives = Call::new(Syscall::Recv, self.shared.handler.address());
         let receives = receives.reply(self.shared.answered.address());
-        lab.prioritise(holder, HIGH)?;
+        lab.prioritise(holder, HOLDS)?;
         holder.start(&receives.then(Call::new(Syscall::Yield, 0)))?;
         lab.settle()?;
         holder.context.unbind()?;
@@ -315,35 +336,32 @@ impl Scene {
         let vspace = lab.process.space.vspace().root();
         let call = match self.first {
             First::AnswersFault => {
-                let (root, guard) = (client.space.root, client.space.guard);
-                let tcb = client.dweller.member.tcb;
-                tcb.set_space(Some(self.shared.handler), root, guard, vspace)?;
+                client.faults_at(self.shared.handler, vspace)?;
                 Call::new(Syscall::DebugHalt, 0)
             }
             _ => Call::new(Syscall::Call, client.address(HANDLER)),
         };
-        let period = lab.us_to_ticks(SPENT.time.period_us);
-        let release = in_the_middle(ticks() + period + STARTING_US * period / SPENT.time.period_us);
-        spin_until(release - period);
-        client.dweller.member.start(&call.once())?;
-        lab.settle()?;
-        Ok(release)
+        let member = client.dweller.member;
+        let period_us = lab.ticks_to_us(release - ticks()) - PREPARING_US;
+        let params = SchedParams::new(SPENT.time.budget_us, period_us);
+        lab.control.configure(member.context, params)?;
+        spin_until(release - lab.us_to_ticks(period_us) - lab.us_to_ticks(STARTING_US));
+        member.start(&call.once())?;
+        lab.settle()
     }
 
-    /// Others of the client's priority wait to be released at times each of which differs in another bit from `release`, at
-    /// which the client is, and in no higher one.
-    fn others_beside(&self, lab: &Lab, release: u64) -> Result<(), SetupError> {
-        for (member, bit) in lab.crowd.members()[BESIDE]
-            .iter()
-            .zip(UNSURE_BITS..=HIGHEST_BIT)
-        {
-            let begin = ticks();
-            let least = begin + lab.us_to_ticks(SPENT.time.budget_us);
-            let from = (release ^ 1 << bit) >> bit << bit;
-            let (middle, last) = (from | 1 << (bit - 1), from | ((1 << bit) - 1));
-            let time = if middle > least { middle } else { last };
-            self.spends(lab, *member, LOW, lab.ticks_to_us(time - begin))?;
-            lab.settle()?;
+    /// Others wait to be released at times that have one bit more than `release`, and no matter which lower ones.
+    fn others_beside(&self, lab: &Lab, release: u64, which: &[Beside]) -> Result<(), SetupError> {
+        for group in which {
+            let members = &lab.crowd.members()[group.members.clone()];
+            let bits = group.bits.clone().filter(|bit| release & (1 << bit) == 0);
+            for (member, bit) in members.iter().zip(bits) {
+                let bit: u64 = 1 << bit;
+                let time = ((release | bit) & !(bit - 1)) | bit / 2;
+                let period_us = lab.ticks_to_us(time - ticks());
+                self.spends(lab, *member, group.priority, period_us)?;
+                lab.settle()?;
+            }
         }
         Ok(())
     }
@@ -351,26 +369,25 @@ impl Scene {
     /// Another thread waits for a call with the reply object that the server will offer, among others.
     fn reply_object_is_used(&self, lab: &mut Lab) -> Result<(), SetupError> {
         let waiter = lab.visitors[WAITER];
-        lab.prioritise(waiter, MIDDLE)?;
+        lab.prioritise(waiter, WAITS)?;
         let waits = Call::new(Syscall::Recv, self.elsewhere.address());
         let [before, after] = WAITING;
-        self.others_queue(lab, waits, before, MIDDLE)?;
+        self.others_queue(lab, waits, before, &WAIT_BEFORE)?;
         waiter.start(&waits.reply(self.shared.offered.address()).once())?;
         lab.settle()?;
-        self.others_queue(lab, waits, after, MIDDLE)
+        self.others_queue(lab, waits, after, &WAIT_AFTER)
     }
 
-    /// Others make the same call, with priorities below this that differ in one bit each from it.
+    /// Others make the same call, with these priorities.
     fn others_queue(
         &self,
         lab: &Lab,
         call: Call,
         which: Range<usize>,
-        priority: u8,
+        priorities: &[u8],
     ) -> Result<(), SetupError> {
-        for (member, i) in lab.crowd.members()[which].iter().zip(self.seed..) {
-            let apart = 1 << (i % PRIORITY_BITS);
-            lab.prioritise(*member, (priority - apart).max(BOTTOM + 1))?;
+        for (member, &priority) in lab.crowd.members()[which].iter().zip(priorities) {
+            lab.prioritise(*member, priority)?;
             member.start(&call.once())?;
         }
         lab.settle()
@@ -500,23 +517,23 @@ impl Scene {
     /// A message waits for the server, before others; its sender's budget is in pieces.
     fn message_waits(&self, lab: &mut Lab) -> Result<SchedContext, SetupError> {
         let sender = &self.sender;
-        let info = match self.first {
-            First::AnswersFault => WORDS,
-            _ => FULL,
-        };
         // Two that arrive as badges, and one that is copied.
         sender.speak([ENDPOINT, ENDPOINT, PASSED]);
         let Member { tcb, context } = sender.dweller.member;
         let (pieces, _) = refills::fragmented(lab, true)?;
         context.unbind()?;
         pieces.bind(tcb)?;
+        let info = match self.first {
+            First::AnswersFault => WORDS,
+            _ => FULL,
+        };
         let send = Call::new(Syscall::Send, sender.address(ENDPOINT)).info(info);
         let others = Call::new(Syscall::Send, self.shared.endpoint.address());
         let [before, after] = SENDING;
-        self.others_queue(lab, others, before, LOW)?;
+        self.others_queue(lab, others, before, &SEND_BEFORE)?;
         sender.dweller.member.start(&send.once())?;
         lab.settle()?;
-        self.others_queue(lab, others, after, LOW)?;
+        self.others_queue(lab, others, after, &SEND_AFTER)?;
         Ok(pieces)
     }
 
@@ -576,26 +593,66 @@ const WAITING: [Range<usize>; 2] = [0..6, 6..12];
 const SENDING: [Range<usize>; 2] = [12..18, 18..24];
 const TIMED: Range<usize> = 24..180;
 const SOON: Range<usize> = 180..188;
-/// Those that are released about when the client is.
-const BESIDE: Range<usize> = 188..240;
-const OTHERS: u64 = BESIDE.end as u64;
-/// Lower bits of a time at which somebody is released are not known, as it is not known to the tick when somebody starts.
-const UNSURE_BITS: u32 = 14;
-/// Highest bit in which a time of release can differ from another: periods are shorter.
-const HIGHEST_BIT: u32 = 60;
-/// About how long it takes to start a thread, in µs.
-const STARTING_US: u64 = 3;
-/// Bits in which priorities of those who queue differ.
-const PRIORITY_BITS: u64 = 4;
 const PRIORITIES_OF_TIMED: [u8; 3] = [LOW, MIDDLE, HIGH];
 /// Bits of the times of release, in µs, in which they differ.
 const APART_BITS: u64 = 26;
 /// The shortest period of those who are due soon.
 const SOON_US: u64 = 5_000;
 
-/// The next time, in ticks, whose unsure bits are in the middle of what they can be.
-fn in_the_middle(time: u64) -> u64 {
-    (time >> UNSURE_BITS) + 1 << UNSURE_BITS | 1 << (UNSURE_BITS - 1)
+// Priorities, besides those of the crowd. Who is due has one in the lower half of all, and who has to do with the client in the
+// upper half: so the tournament of the release queues has all of its rounds.
+const SERVES: u8 = 200;
+const HOLDS: u8 = 190;
+const CALLS: u8 = 140;
+/// Somebody waits for a release above all.
+const ABOVE: u8 = 210;
+/// Others have one of its bits less.
+const WAITS: u8 = 0b1_1111;
+const SENDS: u8 = 0b0_1111;
+/// Of those who wait, or send, before and after: the last of equals, and a thread whose node is above that of another, cost the
+/// most to take out.
+const WAIT_BEFORE: [u8; 3] = [0b1_0111, 0b1_1011, 0b1_1111];
+const WAIT_AFTER: [u8; 2] = [0b1_1101, 0b1_1110];
+const SEND_BEFORE: [u8; 2] = [0b0_0111, 0b0_1011];
+const SEND_AFTER: [u8; 2] = [0b0_1101, 0b0_1110];
+
+/// Lower bits of a time at which somebody is released are not known, as it is not known to the tick when somebody starts.
+const UNSURE_BITS: u32 = 14;
+/// Above the highest bit in which a time of release can differ from another: periods are shorter.
+const BITS: u32 = 61;
+const BEFORE_CLIENT: [Beside; 2] = [
+    Beside {
+        members: 188..189,
+        priority: ABOVE,
+        bits: 40..41,
+    },
+    Beside {
+        members: 189..190,
+        priority: HOLDS,
+        bits: 40..41,
+    },
+];
+const AFTER_CLIENT: [Beside; 2] = [
+    Beside {
+        members: 190..191,
+        priority: HOLDS,
+        bits: 20..21,
+    },
+    Beside {
+        members: 191..240,
+        priority: CALLS,
+        bits: UNSURE_BITS..BITS,
+    },
+];
+const OTHERS: u64 = 240;
+/// About how long it takes to start a thread, in µs, and at most until it is started.
+const STARTING_US: u64 = 3;
+const PREPARING_US: u64 = 200;
+
+/// A time, in ticks, that is later than twice `now` and has one bit, but for those that are not sure: these are in the middle of
+/// what they can be.
+fn lone_bit(now: u64) -> u64 {
+    2 * now.next_power_of_two() | 1 << (UNSURE_BITS - 1)
 }
 
 fn actor(
