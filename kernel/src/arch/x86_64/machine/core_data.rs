@@ -4,6 +4,7 @@ use core::arch::{asm, global_asm};
 use core::cell::Cell;
 use core::mem::offset_of;
 
+use super::barriers::Barriers;
 use super::cpu;
 use crate::arch::abi::context::{Context, FpuState};
 use crate::cores::{CoreId, CORES};
@@ -21,6 +22,8 @@ pub struct CoreData {
     fpu_enabled: Cell<bool>,
     /// Whether the processor watches anything for the thread that runs, or ran last.
     watches: Cell<bool>,
+    /// What is done against speculation.
+    pub(in crate::arch::x86_64) barriers: Barriers,
 }
 
 // SAFETY: each is accessed by its own core only, with interrupts off.
@@ -46,6 +49,7 @@ impl CoreData {
             gs_base: Cell::new(0),
             fpu_enabled: Cell::new(false),
             watches: Cell::new(false),
+            barriers: Barriers::new(),
         }
     }
 

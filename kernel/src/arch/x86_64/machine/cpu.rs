@@ -13,6 +13,10 @@ use sandglass_abi::profile::{Fpu, SegmentBases, THIS as PROFILE};
 #[repr(u32)]
 pub enum Msr {
     ApicBase = 0x1b,
+    SpecCtrl = 0x48,
+    PredCmd = 0x49,
+    Capabilities = 0x10a,
+    FlushCmd = 0x10b,
     SysenterCs = 0x174,
     SysenterEsp = 0x175,
     SysenterEip = 0x176,
@@ -179,7 +183,7 @@ pub fn ordered_time_stamp() -> u64 {
 }
 
 /// CPUID leaf `leaf`, sub-leaf 0; `None` if the processor does not have the leaf.
-fn cpuid(leaf: u32) -> Option<CpuidResult> {
+pub(super) fn cpuid(leaf: u32) -> Option<CpuidResult> {
     if __cpuid(leaf & 0x8000_0000).eax >= leaf {
         Some(__cpuid(leaf))
     } else {
