@@ -13,6 +13,7 @@ use crate::arch::Arch;
 use crate::cores::Cores;
 use crate::kernel::{KernelOptions, Variant};
 use crate::profile::{self, ProfileArgs};
+use crate::speculation::SpeculationArgs;
 use crate::{
     assure, bench, beside, boot, bounds, c_program, check, conformance, cores, coverage, debug,
     demo, experiment, fuzz, image, kernel, machine, mutants, new, sdk, storm, system, test, times,
@@ -148,6 +149,8 @@ pub struct KernelArgs {
     /// The kernel that records execution traces
     #[arg(long)]
     pub trace: bool,
+    #[command(flatten)]
+    pub speculation: SpeculationArgs,
     /// Compute the bounds of its execution time from its binary, refuse it if it needs longer on the platform that this file
     /// declares than it assumes of itself, and record them in it
     #[arg(long, value_name = "FILE", conflicts_with_all = ["smp", "trace"])]
@@ -221,6 +224,8 @@ pub struct RunConditions {
     /// Which kernel; only `debug` has the debug console, which simple root tasks print on [default: the profile's, or debug]
     #[arg(long, value_enum)]
     kernel: Option<Variant>,
+    #[command(flatten)]
+    pub speculation: SpeculationArgs,
     /// Virtual time: every instruction takes 2^SHIFT ns, and idle time is skipped
     #[arg(long, value_name = "SHIFT", value_parser = clap::value_parser!(u8).range(0..=10))]
     pub icount: Option<u8>,
@@ -255,7 +260,8 @@ impl RunConditions {
         arch: Arch,
         cores: Cores,
     ) -> Result<KernelOptions> {
-        profile::kernel(profile, arch, self.kernel, Variant::Debug, cores)
+        let kernel = profile::kernel(profile, arch, self.kernel, Variant::Debug, cores)?;
+        self.speculation.of(kernel)
     }
 
     /// Which kernel of the base profile.
@@ -418,6 +424,8 @@ pub struct ImageArgs {
     /// automatically for a description with several cores
     #[arg(long)]
     pub smp: bool,
+    #[command(flatten)]
+    pub speculation: SpeculationArgs,
     #[command(flatten)]
     pub warnings: system::WarningArgs,
 }

@@ -81,7 +81,8 @@ pub fn run(args: &DebugArgs) -> Result<ExitCode> {
     let image = folder.join(".image.elf");
     let (built, symbols) = system::build_with_symbols(profile, &description, &image)?;
     let cores = built.cores_with(args.cores)?;
-    let kernel = kernel::build(&built.kernel(conditions.variant(), cores))?;
+    let kernel = built.kernel(conditions.variant(), cores);
+    let kernel = kernel::build(&conditions.speculation.of(kernel)?)?;
     let mut boot = built.boot(&kernel);
     boot.machine.cores = cores.number();
     boot.extra_args.push("-S".into());

@@ -292,7 +292,8 @@ pub fn run_system(args: &RunArgs) -> Result<ExitCode> {
     let image = RunImage::new()?;
     let built = build(&description, Some(image.path()))?;
     let cores = built.cores_with(args.cores)?;
-    let kernel = kernel::build(&built.kernel(args.conditions.variant(), cores))?;
+    let kernel = built.kernel(args.conditions.variant(), cores);
+    let kernel = kernel::build(&args.conditions.speculation.of(kernel)?)?;
     let mut boot = built.boot(kernel);
     boot.machine.cores = cores.number();
     match (&args.output, &built.output) {
