@@ -89,9 +89,6 @@ const fn in_barriers(offset: usize) -> usize {
 /// Byte offset of what a core does against speculation: all in the lowest byte.
 const ACTIONS: usize = in_barriers(core::mem::offset_of!(Barriers, actions));
 
-/// Turns of the loop that fills the stack of returns, with two each.
-const FILLS: u32 = 16;
-
 /// Byte offset of a register in a context.
 const fn at(register: Register) -> usize {
     register as usize * 8
@@ -452,14 +449,11 @@ global_asm!(
     "test byte ptr [rip + {core} + \\core * {core_size} + {actions}], {fill_returns}",
     "jz 2f",
     "lea rsp, [rip + {stack} + \\core * {stack_size} + {stack_start}]",
-    "mov eax, {fills}",
-    "3: call 4f",
+    ".rept 32",
+    "call 3f",
     "int3",
-    "4: call 5f",
-    "int3",
-    "5: dec eax",
-    "jnz 3b",
-    "lfence",
+    "3:",
+    ".endr",
     "2:",
     ".endif",
     "jmp same_address_space_\\core",
@@ -546,7 +540,6 @@ global_asm!(
     barrier = const speculation::BARRIER,
     flush = const speculation::FLUSH,
     fill_returns = const speculation::FILL_RETURNS,
-    fills = const FILLS,
     last_root = const in_barriers(core::mem::offset_of!(Barriers, last_root)),
     actions = const ACTIONS,
     msr_pred_cmd = const Msr::PredCmd as u32,
