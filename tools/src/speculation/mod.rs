@@ -1,5 +1,7 @@
 //! What a kernel for x86_64 is built to do against speculation: names of options, and the features that they are.
 
+pub mod witness;
+
 use anyhow::{ensure, Result};
 use clap::{Args, ValueEnum};
 
@@ -98,6 +100,13 @@ pub fn with(mut options: KernelOptions, asked: &[Measure]) -> Result<KernelOptio
     Ok(options)
 }
 
+/// This kernel, which is for x86_64, but one that does all there is.
+pub fn cautious(mut options: KernelOptions) -> KernelOptions {
+    let features = Measure::EACH.map(|it| format!("{PREFIX}{}", it.name()));
+    options.features.extend(features);
+    options
+}
+
 /// What these features ask for, as on the command line; `None` if it is nothing.
 pub fn asked(features: &[String]) -> Option<String> {
     let names = features.iter().filter_map(|it| it.strip_prefix(PREFIX));
@@ -132,6 +141,7 @@ mod tests {
     fn all_is_each() {
         let all = with(kernel(), &[Measure::All]).unwrap();
         assert_eq!(all, with(kernel(), &Measure::EACH).unwrap());
+        assert_eq!(all, cautious(kernel()));
         let assumed = with(kernel(), &[Measure::Assumed, Measure::All]).unwrap();
         assert_ne!(all.file_name(), assumed.file_name());
     }
