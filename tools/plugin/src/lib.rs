@@ -21,6 +21,10 @@
 //! begins, it is the witness of the oracle for time, as [`watch`] says; `out` then has a line `finding TEXT` for each finding, and at the machine's
 //! end one of what was asked.
 //!
+//! With `exit=ADDRESS` and `exit_end=ADDRESS` for the way out of each core, `root=ADDRESS` for where in physical memory each
+//! core has the root that its exit loads, and `ram=ADDRESS`, it tells at the machine's end what was done against speculation,
+//! as [`barriers`] writes it.
+//!
 //! With `visits=FILE` and `visits_out=FILE`, it also counts what the kernel executes on every visit: the first file says
 //! what is watched, the second is written, as [`visits`] says; `out` is not needed then. If it is there, each measurement also has
 //! a line `cycles NAME NUMBER` of each processor whose cycles are counted.
@@ -28,6 +32,7 @@
 //! For machines with virtual time (`-icount`), whose cores take turns on one thread.
 
 mod api;
+mod barriers;
 mod cores;
 mod cycles;
 mod meter;
@@ -44,16 +49,20 @@ use std::collections::HashMap;
 use std::ffi::{c_char, c_int, c_uint, c_void, CStr, CString};
 use std::fs::File;
 use std::io::Write;
+use std::ops::Range;
 use std::ptr;
+
+use barriers::{BarrierMeter, Event, Finder};
 
 use api::{Access, Id, Info, Instruction, TranslationBlock};
 use cores::CoreMeter;
 use meter::{Block, Meter, Place};
+use ram::Ram;
 use times::Times;
 use touches::{Fetched, TouchMeter};
 use visiting::Visiting;
 use waits::{WaitMeter, Waiting, WaitingCode};
-use watch::{Last, Layout};
+use watch::{Last, Layout, Memory};
 
 #[no_mangle]
 pub static qemu_plugin_version: c_int = api::VERSION;
@@ -103,6 +112,10 @@ struct Options {
     waits: Vec<u64>,
     code: Vec<u64>,
     code_ends: Vec<u64>,
+    /// The ways out of the kernel, and where the roots are that they load.
+    exits: Vec<u64>,
+    exit_ends: Vec<u64>,
+    roots: Vec<u64>,
     /// Functions of the kernel; what visits touch that come to them is measured.
     touched: Vec<u64>,
     /// Where the kernel has what the oracle for time asks.
@@ -148,6 +161,9 @@ impl Options {
             "wait" => &mut self.waits,
             "code" => &mut self.code,
             "code_end" => &mut self.code_ends,
+            "exit" => &mut self.exits,
+            "exit_end" => &mut self.exit_ends,
+            "root" => &mut self.roots,
             _ if name.starts_with(WATCH) => return self.take_place(&name[WATCH.len()..], value),
             _ => return Err(format!("`{argument}`: there is no such argument")),
         };
@@ -173,6 +189,8 @@ impl Options {
             Measurement::Times(Times::Booting(layout, self.ram))
         } else if !self.touched.is_empty() {
             Measurement::Touches(TouchMeter::new(self.touched.clone()))
+        } else if !self.exits.is_empty() {
+            Measurement::Barriers(BarrierMeter::default())
         } else if self.cores {
             Measurement::Cores(CoreMeter::new(self.busy.len()))
         } else if self.waits.is_empty() {
@@ -205,6 +223,11 @@ impl Options {
         self.layout.is_some_and(|layout| layout.loads == address)
     }
 
+    fn exits(&self) -> Vec<Range<u64>> {
+        let exits = self.exits.iter().zip(&self.exit_ends);
+        exits.map(|(&start, &end)| start..end).collect()
+    }
+
     fn waiting_code(&self) -> WaitingCode {
         let code = self.code.iter().zip(&self.code_ends);
         WaitingCode {
@@ -221,6 +244,7 @@ enum Measurement {
     Waits(WaitMeter),
     Times(Times),
     Touches(TouchMeter),
+    Barriers(BarrierMeter),
 }
 
 /// Where measurements go.
@@ -263,6 +287,10 @@ struct State {
     measuring: Option<Measuring>,
     /// The blocks that there are: QEMU translates the same one again and again.
     blocks: HashMap<Known, &'static Known>,
+    /// The code of the ways out, the machine's memory once it is there, and what instructions do, likewise.
+    exits: Vec<Range<u64>>,
+    memory: Option<Ram>,
+    events: HashMap<Event, &'static Event>,
     /// The instructions that are followed, likewise.
     fetched: HashMap<u64, &'static Fetched>,
     visiting: Option<Visiting>,
@@ -307,6 +335,43 @@ impl State {
                 ptr::from_ref(fetched).cast_mut().cast(),
                 touches_data,
             );
+        }
+    }
+}
+
+impl State {
+    /// Asks to be told when an instruction of the kernel is executed that does `event`.
+    ///
+    /// # Safety
+    /// It is one, for the time of the callback.
+    unsafe fn tells(&mut self, instruction: *mut Instruction, event: Event) {
+        let event: &'static Event = self
+            .events
+            .entry(event)
+            .or_insert_with(|| Box::leak(Box::new(event)));
+        // SAFETY: the caller's; the event is one for good.
+        unsafe {
+            api::qemu_plugin_register_vcpu_insn_exec_cb(
+                instruction,
+                told,
+                api::NO_REGISTERS,
+                ptr::from_ref(event).cast_mut().cast(),
+            );
+        }
+    }
+
+    /// The root that the exit of `core` loads; 0 if the machine's memory cannot be read.
+    fn root(&mut self, core: usize) -> u64 {
+        if self.memory.is_none() {
+            match Ram::find(self.options.ram) {
+                Ok(memory) => self.memory = Some(memory),
+                Err(message) => complain(&message),
+            }
+        }
+        let place = self.options.roots.get(core);
+        match (&self.memory, place) {
+            (Some(memory), Some(&place)) => memory.word(place),
+            _ => 0,
         }
     }
 }
@@ -371,10 +436,13 @@ pub unsafe extern "C" fn qemu_plugin_install(
         }
     };
     let fresh = State {
+        exits: options.exits(),
         measuring,
         waiting_code: options.waiting_code(),
         options,
         blocks: HashMap::new(),
+        memory: None,
+        events: HashMap::new(),
         fetched: HashMap::new(),
         visiting,
     };
@@ -411,6 +479,9 @@ unsafe extern "C" fn translated(_id: Id, block: *mut TranslationBlock) {
     }
     let watches_times = matches!(state.measurement(), Some(Measurement::Times(_)));
     let touches = matches!(state.measurement(), Some(Measurement::Touches(_)));
+    let barriers = matches!(state.measurement(), Some(Measurement::Barriers(_)));
+    let exits = std::mem::take(&mut state.exits);
+    let mut finder = Finder::new(&exits);
     for i in 0..length {
         // SAFETY: the block has that instruction, whose bytes are there.
         let (instruction, address, bytes) = unsafe {
@@ -460,6 +531,13 @@ unsafe extern "C" fn translated(_id: Id, block: *mut TranslationBlock) {
             // SAFETY: as above.
             unsafe { state.follows(instruction, address, bytes) };
         }
+        let event = finder
+            .next(address, bytes)
+            .filter(|_| barriers && is_kernel);
+        if let Some(event) = event {
+            // SAFETY: as above.
+            unsafe { state.tells(instruction, event) };
+        }
         if watches_times && state.options.is_first_load(address) {
             // SAFETY: as above.
             unsafe {
@@ -489,6 +567,7 @@ unsafe extern "C" fn translated(_id: Id, block: *mut TranslationBlock) {
             );
         }
     }
+    state.exits = exits;
     if state.measuring.is_none() {
         return;
     }
@@ -555,11 +634,35 @@ unsafe extern "C" fn executed(core: c_uint, known: *mut c_void) {
         Measurement::Cores(meter) => meter.run(core, block.place, known.pauses, block.length),
         Measurement::Waits(meter) => meter.run(core, block, known.waiting),
         Measurement::Times(times) => times.run(known, &mut measuring.out),
+        Measurement::Barriers(meter) => {
+            if block.place == Place::User {
+                meter.leaves(core);
+            }
+        }
         Measurement::Touches(meter) => match block.place {
             Place::User => meter.leaves(),
             Place::Halt => meter.idles(),
             Place::Kernel | Place::Point => {}
         },
+    }
+}
+
+/// An instruction of the kernel is executed that does something against speculation, or is part of a way out.
+///
+/// # Safety
+/// QEMU calls it, with what [`State::tells`] registered.
+unsafe extern "C" fn told(core: c_uint, event: *mut c_void) {
+    // SAFETY: once in this callback; the data is an event.
+    let (Some(state), event) = (unsafe { (state(), *event.cast::<Event>()) }) else {
+        return;
+    };
+    let core = core as usize;
+    let root = match event {
+        Event::Root => state.root(core),
+        _ => 0,
+    };
+    if let Some(Measurement::Barriers(meter)) = state.measurement() {
+        meter.happens(core, event, root);
     }
 }
 
@@ -644,6 +747,7 @@ unsafe extern "C" fn finished(_id: Id, _data: *mut c_void) {
     match measurement {
         Measurement::Times(Times::Watched(watch)) => out.write(&watch.summary()),
         Measurement::Touches(meter) => out.write(&meter.summary()),
+        Measurement::Barriers(meter) => out.write(&meter.summary()),
         _ => {}
     }
 }
@@ -664,7 +768,8 @@ unsafe extern "C" fn begun(_core: c_uint, _data: *mut c_void) {
         Some(Measurement::Kernel(meter)) => meter.begin(),
         Some(Measurement::Cores(meter)) => meter.begin(),
         Some(Measurement::Waits(meter)) => meter.begin(),
-        Some(Measurement::Times(_) | Measurement::Touches(_)) | None => {}
+        Some(Measurement::Times(_) | Measurement::Touches(_) | Measurement::Barriers(_)) | None => {
+        }
     }
 }
 
@@ -706,7 +811,7 @@ unsafe extern "C" fn ended(_core: c_uint, _data: *mut c_void) {
         Measurement::Kernel(meter) => meter.end(),
         Measurement::Cores(meter) => Some(meter.end()),
         Measurement::Waits(meter) => Some(meter.end()),
-        Measurement::Times(_) | Measurement::Touches(_) => None,
+        Measurement::Times(_) | Measurement::Touches(_) | Measurement::Barriers(_) => None,
     };
     let Some(text) = text else { return };
     out.write(&text);

@@ -2,7 +2,7 @@
 
 use core::arch::{asm, global_asm};
 use core::cell::Cell;
-use core::mem::offset_of;
+use core::mem::{offset_of, size_of};
 
 use super::barriers::Barriers;
 use super::cpu;
@@ -37,8 +37,15 @@ pub static CORE_DATA: [CoreData; CORES] = [const { CoreData::new() }; CORES];
 global_asm!(
     ".globl sandglass_watch_running",
     ".set sandglass_watch_running, {core_data} + {context}",
+    // And where whoever watches the exits finds the root that they load, of the first core, and how far that of the next is.
+    ".globl sandglass_exit_root",
+    ".set sandglass_exit_root, {core_data} + {root}",
+    ".globl sandglass_exit_root_step",
+    ".set sandglass_exit_root_step, {step}",
     core_data = sym CORE_DATA,
     context = const offset_of!(CoreData, context),
+    root = const offset_of!(CoreData, root),
+    step = const size_of::<CoreData>(),
 );
 
 impl CoreData {
