@@ -529,14 +529,17 @@ pub struct BenchArgs {
     /// waits for
     #[arg(long, conflicts_with_all = ["smp", "trace"])]
     pub touches: bool,
-    /// Measure instead the boot, from the kernel's first instruction to the root task's, by the size of the root task
+    /// Compare kernels that act against speculation, each in one way and one in all, with the one that ships
     #[arg(long, conflicts_with_all = ["smp", "trace", "touches"])]
+    pub speculation: bool,
+    /// Measure instead the boot, from the kernel's first instruction to the root task's, by the size of the root task
+    #[arg(long, conflicts_with_all = ["smp", "trace", "touches", "speculation"])]
     pub boot: bool,
     /// With `--boot`, also an image of 100 MiB, which takes a minute
     #[arg(long, requires = "boot")]
     pub all: bool,
     /// Write what is measured into the book: what capabilities cost that can be called only, with `--touches` what operations
-    /// touch, or with `--boot` the table of boots, for which all are measured
+    /// touch, with `--speculation` what is done against it, or with `--boot` the table of boots, for which all are measured
     #[arg(long, conflicts_with_all = ["smp", "trace"])]
     pub page: bool,
     /// Also write the figures to FILE as JSON

@@ -8,6 +8,7 @@ mod calls_only;
 mod page;
 mod reference;
 mod smp;
+mod speculation;
 mod touches;
 mod trace;
 
@@ -84,11 +85,13 @@ fn run_system(args: &BenchArgs) -> Result<Vec<String>> {
     let package = program::package_in(&metadata, SYSTEM)?;
     let arch = args.arch;
     ensure!(
-        arch == Arch::X86_64 || !args.trace && !args.page,
-        "the cost of traces, and the tables of the book, are measured on x86_64 only"
+        arch == Arch::X86_64 || !args.trace && !args.page && !args.speculation,
+        "the cost of traces and of what is done against speculation, and the tables of the book, are measured on x86_64 only"
     );
     let root_task = program::build_for(arch, &package.name)?;
-    if args.touches {
+    if args.speculation {
+        against_speculation(args, &root_task)
+    } else if args.touches {
         touches(args, &root_task)
     } else {
         compare(args, &root_task)
@@ -108,6 +111,23 @@ fn touches(args: &BenchArgs, root_task: &Path) -> Result<Vec<String>> {
     if args.arch == Arch::X86_64 {
         findings.extend(touches::PAGE.finding(&table)?);
     }
+    Ok(findings)
+}
+
+/// Prints what it costs to act against speculation. Returns what is wrong with it.
+fn against_speculation(args: &BenchArgs, root_task: &Path) -> Result<Vec<String>> {
+    let costs = speculation::measure(root_task)?;
+    let table = speculation::table(&costs);
+    print!("{table}");
+    write_json(args, &costs)?;
+    if args.page {
+        eprintln!("written: {}", speculation::PAGE.write(&table)?.display());
+    }
+    let mut findings: Vec<String> = costs
+        .iter()
+        .filter_map(speculation::Cost::finding)
+        .collect();
+    findings.extend(speculation::PAGE.finding(&table)?);
     Ok(findings)
 }
 
