@@ -87,6 +87,11 @@ fn of_the_kernels_tests_on_several_cores() {
     assert_all_is_done("kernel-tests", Cores::Smp(4), SPACES - 1);
 }
 
+#[test]
+fn of_what_a_program_can_observe() {
+    assert_all_is_done("conformance", Cores::Single, 0);
+}
+
 /// On a processor that has nothing of it, the same kernel fills the stack of returns, for which it needs nobody, and the
 /// rest is missed: so it would be seen if it were.
 #[test]

@@ -14,6 +14,9 @@ use std::ops::Range;
 /// Calls that make a fill of the stack of returns.
 const CALLS: u64 = 32;
 
+/// IRETQ and SYSRETQ.
+const LEAVES: [&[u8]; 2] = [&[0x48, 0xcf], &[0x48, 0x0f, 0x07]];
+
 /// Most instructions between VERW and user code: the load of CR3, what restores the last register, and the way out itself.
 const MOST_AFTER_CLEAR: u64 = 3;
 
@@ -34,6 +37,8 @@ pub enum Event {
     Root,
     /// Returns to a caller.
     Return,
+    /// Returns to user code, whether an instruction of that can be executed or not.
+    Leave,
     /// Anything else at an exit.
     Step,
 }
@@ -68,6 +73,7 @@ impl<'a> Finder<'a> {
             ([0x0f, 0x00, operand, ..], _) if operand >> 3 & 7 == 5 => Some(Event::Clear),
             ([0x0f, 0x22, operand], _) if operand >> 3 & 7 == 3 => Some(Event::Root),
             ([0xc3], _) => Some(Event::Return),
+            (bytes, _) if LEAVES.contains(&bytes) => Some(Event::Leave),
             _ => at_exit.then_some(Event::Step),
         }
     }
@@ -96,7 +102,6 @@ impl Tally {
 
 #[derive(Default, Clone, Debug)]
 struct Core {
-    is_in_kernel: bool,
     /// Root of the address space whose user code ran last, and what CR3 was loaded with since.
     last: Option<u64>,
     root: u64,
@@ -120,7 +125,6 @@ struct Core {
 
 impl Core {
     fn happens(&mut self, event: Event, root: u64) {
-        self.is_in_kernel = true;
         self.cleared = self.cleared.map(|since| since + 1);
         match event {
             Event::Control { at_exit } => self.is_restricted = !at_exit,
@@ -136,15 +140,12 @@ impl Core {
                     self.control.count(true, u64::from(self.is_restricted));
                 }
             }
+            Event::Leave => self.leaves(),
             Event::Step => {}
         }
     }
 
-    /// User code runs.
     fn leaves(&mut self) {
-        if !std::mem::take(&mut self.is_in_kernel) {
-            return;
-        }
         let is_other = self.last != Some(self.root);
         self.last = Some(self.root);
         self.exits += 1;
@@ -182,11 +183,6 @@ impl BarrierMeter {
     /// `core` executes an instruction of the kernel; `root` is that of the address space that it is to return to.
     pub fn happens(&mut self, core: usize, event: Event, root: u64) {
         self.core(core).happens(event, root);
-    }
-
-    /// `core` executes user code.
-    pub fn leaves(&mut self, core: usize) {
-        self.core(core).leaves();
     }
 
     /// What was seen.
@@ -238,9 +234,7 @@ mod tests {
                 core.happens(event, 0);
             }
             core.happens(Event::Root, *root);
-            core.leaves();
-            // User code goes on.
-            core.leaves();
+            core.happens(Event::Leave, 0);
         }
         core
     }
@@ -278,8 +272,9 @@ mod tests {
 
     #[test]
     fn buffers_are_cleared_last() {
-        let late = [Event::Clear, Event::Step, Event::Step, Event::Step];
-        assert_eq!(after(&[(&late[..3], 1)]).clear, tally(1, 0, 0));
+        // Two more follow.
+        let late = [Event::Clear, Event::Step, Event::Step];
+        assert_eq!(after(&[(&late[..2], 1)]).clear, tally(1, 0, 0));
         assert_eq!(after(&[(&late, 1), (&[], 1)]).clear, tally(0, 2, 0));
     }
 
@@ -312,5 +307,6 @@ mod tests {
         assert_eq!(finder.next(0x155, &verw), Some(Event::Clear));
         assert_eq!(finder.next(0x55, &[0x0f, 0x22, 0xdc]), Some(Event::Root));
         assert_eq!(finder.next(0x55, &[0x0f, 0x22, 0xc0]), None);
+        assert_eq!(finder.next(0x155, &[0x48, 0xcf]), Some(Event::Leave));
     }
 }

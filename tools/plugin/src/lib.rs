@@ -634,11 +634,8 @@ unsafe extern "C" fn executed(core: c_uint, known: *mut c_void) {
         Measurement::Cores(meter) => meter.run(core, block.place, known.pauses, block.length),
         Measurement::Waits(meter) => meter.run(core, block, known.waiting),
         Measurement::Times(times) => times.run(known, &mut measuring.out),
-        Measurement::Barriers(meter) => {
-            if block.place == Place::User {
-                meter.leaves(core);
-            }
-        }
+        // It is told by single instructions.
+        Measurement::Barriers(_) => {}
         Measurement::Touches(meter) => match block.place {
             Place::User => meter.leaves(),
             Place::Halt => meter.idles(),
