@@ -92,6 +92,28 @@ fn of_what_a_program_can_observe() {
     assert_all_is_done("conformance", Cores::Single, 0);
 }
 
+/// Its address spaces come and go on all cores. One may come where another was, and is another one for the kernel alone: so what
+/// is needless is not looked at.
+#[test]
+fn of_the_storm_on_several_cores() {
+    let (seen, _) = watch("storm", Cores::Smp(4), &[Measure::All, Measure::Assumed]);
+    for (core, seen) in seen.iter().enumerate() {
+        assert!(seen.switches > 1000, "core {core}: {seen:?}");
+        for (name, tally) in &seen.measures {
+            let due = match name.as_str() {
+                "verw" => seen.exits,
+                "ibrs" => seen.returns,
+                _ => seen.switches,
+            };
+            assert_eq!(
+                (tally.done, tally.missed),
+                (due, 0),
+                "{name} on core {core}: {seen:?}"
+            );
+        }
+    }
+}
+
 /// On a processor that has nothing of it, the same kernel fills the stack of returns, for which it needs nobody, and the
 /// rest is missed: so it would be seen if it were.
 #[test]

@@ -8,6 +8,7 @@
 //! `core NUMBER exits NUMBER switches NUMBER returns NUMBER`, and, with the name of each measure, a line
 //! `core NUMBER NAME done NUMBER missed NUMBER needless NUMBER`.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::ops::Range;
 
@@ -43,32 +44,44 @@ pub enum Event {
     Step,
 }
 
-/// Finds events in the kernel's code, one block after the other.
-pub struct Finder<'a> {
-    exits: &'a [Range<u64>],
-    /// What ECX has been set to in this block.
-    ecx: Option<u32>,
+/// Finds events in the kernel's code, as the emulator translates it: from any instruction on, also between the one that says which
+/// register is written and the one that writes it, if one translation ended there.
+#[derive(Default)]
+pub struct Finder {
+    /// The code of the ways out.
+    exits: Vec<Range<u64>>,
+    /// What ECX is before the instructions at these addresses, from where it is set to where it has served.
+    ecx: HashMap<u64, u32>,
 }
 
-impl<'a> Finder<'a> {
-    /// At the beginning of a block; `exits` is the code of the ways out.
-    pub fn new(exits: &'a [Range<u64>]) -> Self {
-        Self { exits, ecx: None }
+impl Finder {
+    /// `exits` is the code of the ways out.
+    pub fn new(exits: Vec<Range<u64>>) -> Self {
+        Self {
+            exits,
+            ecx: HashMap::new(),
+        }
     }
 
-    /// What the block's next instruction does.
-    pub fn next(&mut self, address: u64, bytes: &[u8]) -> Option<Event> {
+    /// What the instruction at `address` does.
+    pub fn event(&mut self, address: u64, bytes: &[u8]) -> Option<Event> {
         const SPEC_CTRL: u32 = 0x48;
         const PRED_CMD: u32 = 0x49;
         const FLUSH_CMD: u32 = 0x10b;
+        const WRMSR: &[u8] = &[0x0f, 0x30];
         let at_exit = self.exits.iter().any(|exit| exit.contains(&address));
-        if let [0xb9, number @ ..] = bytes {
-            self.ecx = number.try_into().ok().map(u32::from_le_bytes);
+        let before = self.ecx.get(&address).copied();
+        let behind = match *bytes {
+            [0xb9, a, b, c, d] => Some(u32::from_le_bytes([a, b, c, d])),
+            _ => before.filter(|_| bytes != WRMSR),
+        };
+        if let Some(ecx) = behind {
+            self.ecx.insert(address + bytes.len() as u64, ecx);
         }
-        match (bytes, self.ecx) {
-            ([0x0f, 0x30], Some(SPEC_CTRL)) => Some(Event::Control { at_exit }),
-            ([0x0f, 0x30], Some(PRED_CMD)) => Some(Event::Barrier),
-            ([0x0f, 0x30], Some(FLUSH_CMD)) => Some(Event::Flush),
+        match (bytes, before) {
+            (WRMSR, Some(SPEC_CTRL)) => Some(Event::Control { at_exit }),
+            (WRMSR, Some(PRED_CMD)) => Some(Event::Barrier),
+            (WRMSR, Some(FLUSH_CMD)) => Some(Event::Flush),
             ([0xe8, 1, 0, 0, 0], _) => Some(Event::Fill),
             ([0x0f, 0x00, operand, ..], _) if operand >> 3 & 7 == 5 => Some(Event::Clear),
             ([0x0f, 0x22, operand], _) if operand >> 3 & 7 == 3 => Some(Event::Root),
@@ -291,22 +304,29 @@ mod tests {
 
     #[test]
     fn events_are_found_in_code() {
-        let exit = 0x100..0x200;
-        let mut finder = Finder::new(std::slice::from_ref(&exit));
-        assert_eq!(finder.next(0x50, &[0x0f, 0x30]), None);
-        assert_eq!(finder.next(0x50, &[0xb9, 0x48, 0, 0, 0]), None);
-        assert_eq!(finder.next(0x55, &[0x0f, 0x30]), Some(ON));
-        assert_eq!(finder.next(0x155, &[0x0f, 0x30]), Some(OFF));
-        assert_eq!(
-            finder.next(0x155, &[0xb9, 0x0b, 1, 0, 0]),
-            Some(Event::Step)
-        );
-        assert_eq!(finder.next(0x55, &[0x0f, 0x30]), Some(Event::Flush));
+        let mut finder = Finder::new(vec![Range {
+            start: 0x100,
+            end: 0x200,
+        }]);
+        let wrmsr = [0x0f, 0x30];
+        assert_eq!(finder.event(0x50, &wrmsr), None);
+        assert_eq!(finder.event(0x50, &[0xb9, 0x48, 0, 0, 0]), None);
+        assert_eq!(finder.event(0x55, &wrmsr), Some(ON));
+        let step = Some(Event::Step);
+        assert_eq!(finder.event(0x150, &[0xb9, 0x48, 0, 0, 0]), step);
+        assert_eq!(finder.event(0x155, &[0x31, 0xd2]), step);
+        assert_eq!(finder.event(0x157, &wrmsr), Some(OFF));
+        // Translated again, from the middle on; what is behind it has nothing of it.
+        assert_eq!(finder.event(0x155, &[0x31, 0xd2]), step);
+        assert_eq!(finder.event(0x157, &wrmsr), Some(OFF));
+        assert_eq!(finder.event(0x159, &wrmsr), step);
+        assert_eq!(finder.event(0x60, &[0xb9, 0x0b, 1, 0, 0]), None);
+        assert_eq!(finder.event(0x65, &wrmsr), Some(Event::Flush));
         // verw word ptr [rip + 16]; mov cr3, rsp; mov cr0, rax
         let verw = [0x0f, 0x00, 0x2d, 0x10, 0, 0, 0];
-        assert_eq!(finder.next(0x155, &verw), Some(Event::Clear));
-        assert_eq!(finder.next(0x55, &[0x0f, 0x22, 0xdc]), Some(Event::Root));
-        assert_eq!(finder.next(0x55, &[0x0f, 0x22, 0xc0]), None);
-        assert_eq!(finder.next(0x155, &[0x48, 0xcf]), Some(Event::Leave));
+        assert_eq!(finder.event(0x155, &verw), Some(Event::Clear));
+        assert_eq!(finder.event(0x55, &[0x0f, 0x22, 0xdc]), Some(Event::Root));
+        assert_eq!(finder.event(0x55, &[0x0f, 0x22, 0xc0]), None);
+        assert_eq!(finder.event(0x155, &[0x48, 0xcf]), Some(Event::Leave));
     }
 }

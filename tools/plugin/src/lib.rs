@@ -287,8 +287,8 @@ struct State {
     measuring: Option<Measuring>,
     /// The blocks that there are: QEMU translates the same one again and again.
     blocks: HashMap<Known, &'static Known>,
-    /// The code of the ways out, the machine's memory once it is there, and what instructions do, likewise.
-    exits: Vec<Range<u64>>,
+    /// What is done against speculation, the machine's memory once it is there, and what instructions do, likewise.
+    finder: Finder,
     memory: Option<Ram>,
     events: HashMap<Event, &'static Event>,
     /// The instructions that are followed, likewise.
@@ -436,7 +436,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
         }
     };
     let fresh = State {
-        exits: options.exits(),
+        finder: Finder::new(options.exits()),
         measuring,
         waiting_code: options.waiting_code(),
         options,
@@ -480,8 +480,6 @@ unsafe extern "C" fn translated(_id: Id, block: *mut TranslationBlock) {
     let watches_times = matches!(state.measurement(), Some(Measurement::Times(_)));
     let touches = matches!(state.measurement(), Some(Measurement::Touches(_)));
     let barriers = matches!(state.measurement(), Some(Measurement::Barriers(_)));
-    let exits = std::mem::take(&mut state.exits);
-    let mut finder = Finder::new(&exits);
     for i in 0..length {
         // SAFETY: the block has that instruction, whose bytes are there.
         let (instruction, address, bytes) = unsafe {
@@ -531,12 +529,11 @@ unsafe extern "C" fn translated(_id: Id, block: *mut TranslationBlock) {
             // SAFETY: as above.
             unsafe { state.follows(instruction, address, bytes) };
         }
-        let event = finder
-            .next(address, bytes)
-            .filter(|_| barriers && is_kernel);
-        if let Some(event) = event {
-            // SAFETY: as above.
-            unsafe { state.tells(instruction, event) };
+        if barriers && is_kernel {
+            if let Some(event) = state.finder.event(address, bytes) {
+                // SAFETY: as above.
+                unsafe { state.tells(instruction, event) };
+            }
         }
         if watches_times && state.options.is_first_load(address) {
             // SAFETY: as above.
@@ -567,7 +564,6 @@ unsafe extern "C" fn translated(_id: Id, block: *mut TranslationBlock) {
             );
         }
     }
-    state.exits = exits;
     if state.measuring.is_none() {
         return;
     }
