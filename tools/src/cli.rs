@@ -11,9 +11,9 @@ use sandglass_abi::profile::Profile;
 
 use crate::arch::Arch;
 use crate::cores::Cores;
-use crate::isolation::IsolationArgs;
 use crate::kernel::{KernelOptions, Variant};
 use crate::profile::{self, ProfileArgs};
+use crate::speculation::SpeculationArgs;
 use crate::{
     assure, bench, beside, boot, bounds, c_program, check, conformance, cores, coverage, debug,
     demo, experiment, fuzz, image, kernel, machine, mutants, new, sdk, storm, system, test, times,
@@ -149,12 +149,12 @@ pub struct KernelArgs {
     /// The kernel that records execution traces
     #[arg(long)]
     pub trace: bool,
+    #[command(flatten)]
+    pub speculation: SpeculationArgs,
     /// Compute the bounds of its execution time from its binary, refuse it if it needs longer on the platform that this file
     /// declares than it assumes of itself, and record them in it
     #[arg(long, value_name = "FILE", conflicts_with_all = ["smp", "trace"])]
     pub platform: Option<PathBuf>,
-    #[command(flatten)]
-    pub isolation: IsolationArgs,
 }
 
 /// Arguments of `sandglass boot`.
@@ -225,7 +225,7 @@ pub struct RunConditions {
     #[arg(long, value_enum)]
     kernel: Option<Variant>,
     #[command(flatten)]
-    pub isolation: IsolationArgs,
+    pub speculation: SpeculationArgs,
     /// Virtual time: every instruction takes 2^SHIFT ns, and idle time is skipped
     #[arg(long, value_name = "SHIFT", value_parser = clap::value_parser!(u8).range(0..=10))]
     pub icount: Option<u8>,
@@ -261,7 +261,7 @@ impl RunConditions {
         cores: Cores,
     ) -> Result<KernelOptions> {
         let kernel = profile::kernel(profile, arch, self.kernel, Variant::Debug, cores)?;
-        self.isolation.choose(kernel)
+        self.speculation.of(kernel)
     }
 
     /// Which kernel of the base profile.
@@ -425,7 +425,7 @@ pub struct ImageArgs {
     #[arg(long)]
     pub smp: bool,
     #[command(flatten)]
-    pub isolation: IsolationArgs,
+    pub speculation: SpeculationArgs,
     #[command(flatten)]
     pub warnings: system::WarningArgs,
 }
@@ -471,7 +471,7 @@ pub struct ConformanceArgs {
     #[command(flatten)]
     pub cores: CoresArgs,
     #[command(flatten)]
-    pub isolation: IsolationArgs,
+    pub speculation: SpeculationArgs,
     /// Architecture to build for
     #[arg(long, value_enum, default_value_t)]
     pub arch: Arch,
@@ -534,14 +534,17 @@ pub struct BenchArgs {
     /// waits for
     #[arg(long, conflicts_with_all = ["smp", "trace", "no_isolation"])]
     pub touches: bool,
-    /// Measure instead the boot, from the kernel's first instruction to the root task's, by the size of the root task
+    /// Compare kernels that act against speculation, each in one way and one in all, with the one that ships
     #[arg(long, conflicts_with_all = ["smp", "trace", "no_isolation", "touches"])]
+    pub speculation: bool,
+    /// Measure instead the boot, from the kernel's first instruction to the root task's, by the size of the root task
+    #[arg(long, conflicts_with_all = ["smp", "trace", "no_isolation", "touches", "speculation"])]
     pub boot: bool,
     /// With `--boot`, also an image of 100 MiB, which takes a minute
     #[arg(long, requires = "boot")]
     pub all: bool,
     /// Write what is measured into the book: what capabilities cost that can be called only, with `--touches` what operations
-    /// touch, or with `--boot` the table of boots, for which all are measured
+    /// touch, with `--speculation` what is done against it, or with `--boot` the table of boots, for which all are measured
     #[arg(long, conflicts_with_all = ["smp", "trace", "no_isolation"])]
     pub page: bool,
     /// Also write the figures to FILE as JSON

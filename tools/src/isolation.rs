@@ -2,7 +2,6 @@
 //! (docs/src/decisions/isolation.md).
 
 use anyhow::{ensure, Result};
-use clap::Args;
 
 use crate::arch::Arch;
 use crate::kernel::KernelOptions;
@@ -10,36 +9,22 @@ use crate::kernel::KernelOptions;
 /// A processor of which user code cannot read what is mapped for the kernel, as QEMU's `-cpu` names it.
 pub const CPU: &str = "EPYC";
 
-/// The choice of isolation, for several commands.
-#[derive(Args, Clone, Debug, Default)]
-pub struct IsolationArgs {
-    /// The kernel for one core without page-table isolation, which starts on processors alone that Meltdown does not concern
-    /// (x86_64)
-    #[arg(long)]
-    pub no_isolation: bool,
-}
-
-impl IsolationArgs {
-    /// This kernel, as it was asked for.
-    ///
-    /// # Errors
-    /// There is no such kernel.
-    pub fn choose(&self, kernel: KernelOptions) -> Result<KernelOptions> {
-        if !self.no_isolation {
-            return Ok(kernel);
-        }
-        ensure!(
-            kernel.arch == Arch::X86_64,
-            "`--no-isolation` is for x86_64: kernels for {} have their own root of tables, and enter and leave without another",
-            kernel.arch.name()
-        );
-        ensure!(
-            !kernel.is_for_several_cores(),
-            "`--no-isolation` is for one core: a kernel for several relies on isolation where one core takes away what another \
-             knows translations of"
-        );
-        Ok(kernel.without_isolation())
-    }
+/// This kernel, but without isolation.
+///
+/// # Errors
+/// There is no such kernel.
+pub fn leave_out(kernel: KernelOptions) -> Result<KernelOptions> {
+    ensure!(
+        kernel.arch == Arch::X86_64,
+        "`--no-isolation` is for x86_64: kernels for {} have their own root of tables, and enter and leave without another",
+        kernel.arch.name()
+    );
+    ensure!(
+        !kernel.is_for_several_cores(),
+        "`--no-isolation` is for one core: a kernel for several relies on isolation where one core takes away what another \
+         knows translations of"
+    );
+    Ok(kernel.without_isolation())
 }
 
 #[cfg(test)]
@@ -47,29 +32,25 @@ mod tests {
     use super::*;
     use crate::kernel::Variant;
 
-    const WITHOUT: IsolationArgs = IsolationArgs { no_isolation: true };
-
     #[test]
     fn it_is_left_out_of_kernels_for_one_core_only() {
         let kernel = KernelOptions::new(Variant::Release);
-        let chosen = IsolationArgs::default().choose(kernel.clone()).unwrap();
-        assert_eq!(chosen, kernel);
-        let chosen = WITHOUT.choose(kernel.clone()).unwrap();
+        let without = leave_out(kernel.clone()).unwrap();
         assert_eq!(
-            chosen.file_name(),
+            without.file_name(),
             "sandglass-kernel-release-no-isolation.elf"
         );
-        assert_eq!(chosen.cpu(), Some(CPU));
+        assert_eq!(without.cpu(), Some(CPU));
         assert_eq!(kernel.cpu(), None);
     }
 
     #[test]
     fn where_there_is_none_without_it_the_reason_is_told() {
         let several = KernelOptions::smp(Variant::Debug);
-        let text = format!("{:#}", WITHOUT.choose(several).unwrap_err());
+        let text = format!("{:#}", leave_out(several).unwrap_err());
         assert!(text.contains("for one core"), "{text}");
         let aarch64 = KernelOptions::new(Variant::Debug).for_arch(Arch::Aarch64);
-        let text = format!("{:#}", WITHOUT.choose(aarch64).unwrap_err());
+        let text = format!("{:#}", leave_out(aarch64).unwrap_err());
         assert!(text.contains("for x86_64"), "{text}");
     }
 }

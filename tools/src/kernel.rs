@@ -18,7 +18,7 @@ use crate::cli::KernelArgs;
 use crate::cores::{Cores, MOST_CORES};
 use crate::mutants::named::{self, Set};
 use crate::toolchain::{self, KernelToolchain};
-use crate::{isolation, profile, wcet, workspace};
+use crate::{isolation, profile, speculation, wcet, workspace};
 
 /// Code generation that the kernel's rules depend on. Jump tables are indirect jumps, which the
 /// analysis of the binary excludes; the kernel lives in the top 2 GiB and is never relocated.
@@ -206,6 +206,9 @@ impl KernelOptions {
         if *self.profile() != BASE {
             title.push_str(&format!(" of the profile {}", self.profile().name));
         }
+        if let Some(asked) = speculation::asked(&self.features) {
+            title.push_str(&format!(" with {asked} against speculation"));
+        }
         if let Some(set) = self.mutants {
             title.push_str(&format!(" with the mutants of {}", set.path()));
         }
@@ -238,7 +241,7 @@ pub fn run(args: &KernelArgs) -> Result<ExitCode> {
     };
     let profile = args.profile.profile;
     let options = profile::kernel(profile, args.arch, args.kernel, Variant::Release, cores)?;
-    let options = args.isolation.choose(options)?;
+    let options = args.speculation.of(options)?;
     let mut path = build(&match args.trace {
         true => options.traced(),
         false => options,

@@ -53,6 +53,7 @@ pub mod project;
 pub mod qemu;
 pub mod sdk;
 pub mod side_by_side;
+pub mod speculation;
 pub mod storm;
 pub mod stripped;
 pub mod system;

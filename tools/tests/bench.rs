@@ -38,6 +38,11 @@ fn a_message_takes_no_more_without_page_table_isolation() {
 }
 
 #[test]
+fn what_is_done_against_speculation_costs_what_the_book_says() {
+    assert_within_limits(&["--speculation"]);
+}
+
+#[test]
 fn a_boot_takes_what_the_page_says_and_no_longer_than_the_image_explains() {
     assert_within_limits(&["--boot"]);
 }

@@ -24,12 +24,16 @@ mod recovery;
 mod rogues;
 mod sdk;
 mod sharing;
+mod speculation;
 mod systems;
 mod time_oracle;
 mod waiting;
 mod windows;
 
 // The plugin cannot be linked without the emulator, so its measurements are tested from here.
+#[allow(dead_code)]
+#[path = "../plugin/src/barriers.rs"]
+mod barriers;
 #[allow(dead_code)]
 #[path = "../plugin/src/cycles.rs"]
 mod cycles;

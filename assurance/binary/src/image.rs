@@ -118,6 +118,7 @@ impl Image {
             if *size == 0 {
                 self.drop_padding(&mut code, bytes);
             }
+            jump_over_traps(&mut code);
             self.functions.push(Function {
                 name: name.clone(),
                 start,
@@ -205,6 +206,17 @@ impl Image {
     }
 }
 
+/// A call of what stands behind a trap behind it is a jump: nobody returns to the trap, on purpose. It is made for what the
+/// processor remembers of it.
+fn jump_over_traps(code: &mut [Instruction]) {
+    for at in 1..code.len() {
+        let (call, trap) = (code[at - 1], code[at]);
+        if trap.flow == Flow::Trap && call.flow == Flow::Call(trap.end()) {
+            code[at - 1].flow = Flow::Jump(trap.end());
+        }
+    }
+}
+
 /// Names and sizes of the symbols of a text section, by address: compiled functions, and labels of assembly. Of several at one
 /// address it is the longest.
 fn symbols_of(file: &object::File, section: &object::Section) -> BTreeMap<u64, (String, u64)> {
@@ -274,6 +286,21 @@ mod tests {
         let of = |code: &[u8]| image(code, &[("f", 1, 1)]).strays;
         assert_eq!(of(&[0x90, RET, 0xcc, 0xcc]), []);
         assert_eq!(of(&[0x90, RET, RET]), [(START + 2, START + 3)]);
+    }
+
+    #[test]
+    fn a_call_over_a_trap_is_a_jump() {
+        let flows = |code: &[u8]| {
+            let image = image(code, &[("f", 0, code.len() as u64)]);
+            let code = image.functions[0].code.iter();
+            code.map(|instruction| instruction.flow).collect::<Vec<_>>()
+        };
+        let over = |distance| flows(&[0xe8, distance, 0, 0, 0, 0xcc, RET])[0];
+        assert_eq!(over(1), Flow::Jump(START + 6));
+        assert_eq!(over(0), Flow::Call(START + 5));
+        assert_eq!(over(2), Flow::Call(START + 7));
+        let no_trap = flows(&[0xe8, 1, 0, 0, 0, 0x90, RET]);
+        assert_eq!(no_trap[0], Flow::Call(START + 6));
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod long_operations;
 mod patient;
 mod preemption;
 mod revocation;
+mod roots;
 mod timing;
 mod watchdog;
 
@@ -36,6 +37,7 @@ fn main(boot: &'static BootInfo) -> Result<u8, SetupError> {
         preemption::run,
         calls_only::run,
         revocation::run,
+        roots::run,
         decode::run,
         arch::privilege::run,
         arch::devices::run,

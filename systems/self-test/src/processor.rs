@@ -57,7 +57,7 @@ const PROTECTION: [Feature; 4] = [
     ("UMIP", 7, 2, 2),
 ];
 
-/// What a processor has against speculation, none of which the kernel uses.
+/// What a processor has against speculation, none of which the kernel uses as it ships.
 const SPECULATION: [Feature; 6] = [
     ("IBRS/IBPB", 7, 3, 26),
     ("STIBP", 7, 3, 27),
@@ -103,13 +103,13 @@ pub fn protection(report: &mut Report) {
     );
 }
 
-/// What it does not use.
+/// What it uses only if it was built for it, which it does not tell.
 pub fn speculation(report: &mut Report) {
     report.line(
         "speculation",
         Verdict::Note,
         format_args!(
-            "offers {}, of which the kernel uses nothing",
+            "offers {}, of which the kernel uses what it was built for, and as it ships nothing",
             Those(&SPECULATION, true)
         ),
     );

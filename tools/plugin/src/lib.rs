@@ -21,6 +21,10 @@
 //! begins, it is the witness of the oracle for time, as [`watch`] says; `out` then has a line `finding TEXT` for each finding, and at the machine's
 //! end one of what was asked.
 //!
+//! With `exit=ADDRESS` and `exit_end=ADDRESS` for the way out of each core, `root=ADDRESS` for where in physical memory each
+//! core has the root that its exit loads, and `ram=ADDRESS`, it tells at the machine's end what was done against speculation,
+//! as [`barriers`] writes it.
+//!
 //! With `visits=FILE` and `visits_out=FILE`, it also counts what the kernel executes on every visit: the first file says
 //! what is watched, the second is written, as [`visits`] says; `out` is not needed then. If it is there, each measurement also has
 //! a line `cycles NAME NUMBER` of each processor whose cycles are counted.
@@ -28,6 +32,7 @@
 //! For machines with virtual time (`-icount`), whose cores take turns on one thread.
 
 mod api;
+mod barriers;
 mod code;
 mod cores;
 mod cycles;
@@ -49,14 +54,16 @@ use std::io::Write;
 use std::ptr;
 
 use api::{Access, Id, Info, Instruction, TranslationBlock};
+use barriers::{BarrierMeter, Event, Finder};
 use cores::CoreMeter;
 use meter::{Block, Meter, Place};
 use options::Options;
+use ram::Ram;
 use times::Times;
 use touches::{Fetched, TouchMeter};
 use visiting::Visiting;
 use waits::{WaitMeter, Waiting, WaitingCode};
-use watch::Last;
+use watch::{Last, Memory};
 
 #[no_mangle]
 pub static qemu_plugin_version: c_int = api::VERSION;
@@ -68,6 +75,7 @@ enum Measurement {
     Waits(WaitMeter),
     Times(Times),
     Touches(TouchMeter),
+    Barriers(BarrierMeter),
 }
 
 /// Where measurements go.
@@ -113,6 +121,10 @@ struct State {
     /// The instructions that are followed, likewise.
     fetched: HashMap<u64, &'static Fetched>,
     visiting: Option<Visiting>,
+    /// What is done against speculation, the machine's memory once it is there, and what instructions do, likewise.
+    finder: Finder,
+    memory: Option<Ram>,
+    events: HashMap<Event, &'static Event>,
 }
 
 struct Global(UnsafeCell<Option<State>>);
@@ -131,6 +143,9 @@ impl State {
             measuring: options.measuring()?,
             visiting: options.visiting()?,
             waiting_code: options.waiting_code(),
+            finder: Finder::new(options.exits()),
+            memory: None,
+            events: HashMap::new(),
             options,
             blocks: HashMap::new(),
             fetched: HashMap::new(),
@@ -155,6 +170,11 @@ impl State {
                 Some(Measurement::Times(_)) => self.watches(instruction, address),
                 Some(Measurement::Touches(_)) if is_kernel => {
                     self.follows(instruction, address, bytes);
+                }
+                Some(Measurement::Barriers(_)) if is_kernel => {
+                    if let Some(event) = self.finder.event(address, bytes) {
+                        self.tells(instruction, event);
+                    }
                 }
                 _ => {}
             }
@@ -183,6 +203,36 @@ impl State {
             if self.options.is_first_load(address) {
                 on_access(instruction, loaded, api::READS_AND_WRITES);
             }
+        }
+    }
+
+    /// Asks to be told when an instruction of the kernel is executed that does `event`.
+    ///
+    /// # Safety
+    /// It is one, for the time of the callback.
+    unsafe fn tells(&mut self, instruction: *mut Instruction, event: Event) {
+        let event: &'static Event = self
+            .events
+            .entry(event)
+            .or_insert_with(|| Box::leak(Box::new(event)));
+        // SAFETY: the caller's; the event is one for good.
+        unsafe {
+            on_execution(instruction, told, ptr::from_ref(event).cast_mut().cast());
+        }
+    }
+
+    /// The root that the exit of `core` loads; 0 if the machine's memory cannot be read.
+    fn root(&mut self, core: usize) -> u64 {
+        if self.memory.is_none() {
+            match Ram::find(self.options.ram) {
+                Ok(memory) => self.memory = Some(memory),
+                Err(message) => complain(&message),
+            }
+        }
+        let place = self.options.roots.get(core);
+        match (&self.memory, place) {
+            (Some(memory), Some(&place)) => memory.word(place),
+            _ => 0,
         }
     }
 
@@ -401,6 +451,93 @@ unsafe extern "C" fn executed(core: c_uint, known: *mut c_void) {
             Place::Halt => meter.idles(),
             Place::Kernel | Place::Point => {}
         },
+        // It is told by single instructions.
+        Measurement::Barriers(_) => {}
+    }
+}
+
+/// Code of the user runs.
+///
+/// # Safety
+/// QEMU calls it.
+unsafe extern "C" fn user_executed(_core: c_uint, _data: *mut c_void) {
+    // SAFETY: once in this callback.
+    let state = unsafe { state() };
+    if let Some(Measurement::Times(Times::Watched(watch))) = state.and_then(State::measurement) {
+        watch.executes();
+    }
+}
+
+/// The kernel has written to memory.
+///
+/// # Safety
+/// QEMU calls it.
+unsafe extern "C" fn wrote(_core: c_uint, access: u32, address: u64, _data: *mut c_void) {
+    // SAFETY: once in this callback.
+    let state = unsafe { state() };
+    if let Some(Measurement::Times(Times::Watched(watch))) = state.and_then(State::measurement) {
+        // SAFETY: what QEMU has said of this access. It may be a read: QEMU 7.2 also tells of some.
+        let access = unsafe { Access::of(access) };
+        if access.is_store {
+            watch.wrote(address, access.bytes);
+        }
+    }
+}
+
+/// The kernel loads the first registers of the thread that runs next.
+///
+/// # Safety
+/// QEMU calls it.
+unsafe extern "C" fn loaded(_core: c_uint, _access: u32, address: u64, _data: *mut c_void) {
+    // SAFETY: once in this callback.
+    let state = unsafe { state() };
+    if let Some(Measurement::Times(Times::Watched(watch))) = state.and_then(State::measurement) {
+        watch.loads(address);
+    }
+}
+
+/// An instruction of the kernel is executed.
+///
+/// # Safety
+/// QEMU calls it, with what [`State::follows`] registered.
+unsafe extern "C" fn touches_code(_core: c_uint, fetched: *mut c_void) {
+    // SAFETY: once in this callback; the data is an instruction.
+    let (state, fetched) = unsafe { (state(), *fetched.cast::<Fetched>()) };
+    if let Some(Measurement::Touches(meter)) = state.and_then(State::measurement) {
+        meter.executes(fetched);
+    }
+}
+
+/// It reads or writes memory.
+///
+/// # Safety
+/// QEMU calls it.
+unsafe extern "C" fn touches_data(_core: c_uint, access: u32, address: u64, _data: *mut c_void) {
+    // SAFETY: once in this callback.
+    let state = unsafe { state() };
+    if let Some(Measurement::Touches(meter)) = state.and_then(State::measurement) {
+        // SAFETY: what QEMU has said of this access.
+        let access = unsafe { Access::of(access) };
+        meter.accesses(address, access.bytes, access.is_store);
+    }
+}
+
+/// An instruction of the kernel is executed that does something against speculation, or is part of a way out.
+///
+/// # Safety
+/// QEMU calls it, with what [`State::tells`] registered.
+unsafe extern "C" fn told(core: c_uint, event: *mut c_void) {
+    // SAFETY: once in this callback; the data is an event.
+    let (Some(state), event) = (unsafe { (state(), *event.cast::<Event>()) }) else {
+        return;
+    };
+    let core = core as usize;
+    let root = match event {
+        Event::Root => state.root(core),
+        _ => 0,
+    };
+    if let Some(Measurement::Barriers(meter)) = state.measurement() {
+        meter.happens(core, event, root);
     }
 }
 
@@ -485,6 +622,7 @@ unsafe extern "C" fn finished(_id: Id, _data: *mut c_void) {
     match measurement {
         Measurement::Times(Times::Watched(watch)) => out.write(&watch.summary()),
         Measurement::Touches(meter) => out.write(&meter.summary()),
+        Measurement::Barriers(meter) => out.write(&meter.summary()),
         _ => {}
     }
 }
@@ -505,7 +643,8 @@ unsafe extern "C" fn begun(_core: c_uint, _data: *mut c_void) {
         Some(Measurement::Kernel(meter)) => meter.begin(),
         Some(Measurement::Cores(meter)) => meter.begin(),
         Some(Measurement::Waits(meter)) => meter.begin(),
-        Some(Measurement::Times(_) | Measurement::Touches(_)) | None => {}
+        Some(Measurement::Times(_) | Measurement::Touches(_) | Measurement::Barriers(_)) | None => {
+        }
     }
 }
 
@@ -547,7 +686,7 @@ unsafe extern "C" fn ended(_core: c_uint, _data: *mut c_void) {
         Measurement::Kernel(meter) => meter.end(),
         Measurement::Cores(meter) => Some(meter.end()),
         Measurement::Waits(meter) => Some(meter.end()),
-        Measurement::Times(_) | Measurement::Touches(_) => None,
+        Measurement::Times(_) | Measurement::Touches(_) | Measurement::Barriers(_) => None,
     };
     let Some(text) = text else { return };
     out.write(&text);

@@ -1,5 +1,8 @@
 //! What the command line of the plugin says.
 
+use std::ops::Range;
+
+use crate::barriers::BarrierMeter;
 use crate::cores::CoreMeter;
 use crate::meter::Meter;
 use crate::times::Times;
@@ -27,12 +30,16 @@ pub struct Options {
     waits: Vec<u64>,
     code: Vec<u64>,
     code_ends: Vec<u64>,
+    /// The ways out of the kernel, and where the roots are that they load.
+    exits: Vec<u64>,
+    exit_ends: Vec<u64>,
+    pub roots: Vec<u64>,
     /// Functions of the kernel; what visits touch that come to them is measured.
     touched: Vec<u64>,
     /// Where the kernel has what the oracle for time asks.
     layout: Option<Layout>,
     /// Physical address at which memory begins.
-    ram: u64,
+    pub ram: u64,
     out: Option<String>,
     /// What is watched on every visit of the kernel, and where that is written.
     visits: Option<String>,
@@ -99,6 +106,9 @@ impl Options {
             "wait" => &mut self.waits,
             "code" => &mut self.code,
             "code_end" => &mut self.code_ends,
+            "exit" => &mut self.exits,
+            "exit_end" => &mut self.exit_ends,
+            "root" => &mut self.roots,
             _ if name.starts_with(WATCH) => return self.take_place(&name[WATCH.len()..], value),
             _ => return Err(format!("`{argument}`: there is no such argument")),
         };
@@ -124,6 +134,8 @@ impl Options {
             Measurement::Times(Times::Booting(layout, self.ram))
         } else if !self.touched.is_empty() {
             Measurement::Touches(TouchMeter::new(self.touched.clone()))
+        } else if !self.exits.is_empty() {
+            Measurement::Barriers(BarrierMeter::default())
         } else if self.cores {
             Measurement::Cores(CoreMeter::new(self.busy.len()))
         } else if self.waits.is_empty() {
@@ -162,6 +174,12 @@ impl Options {
     /// Whether the kernel first loads from the registers of the thread that runs next at `address`.
     pub fn is_first_load(&self, address: u64) -> bool {
         self.layout.is_some_and(|layout| layout.loads == address)
+    }
+
+    /// The code of the ways out of the kernel.
+    pub fn exits(&self) -> Vec<Range<u64>> {
+        let exits = self.exits.iter().zip(&self.exit_ends);
+        exits.map(|(&start, &end)| start..end).collect()
     }
 
     /// The code in which cores wait.

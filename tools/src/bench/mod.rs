@@ -8,6 +8,7 @@ mod boot;
 mod calls_only;
 mod page;
 mod reference;
+mod speculation;
 mod touches;
 mod trace;
 
@@ -22,7 +23,7 @@ use serde::Serialize;
 use crate::arch::Arch;
 use crate::cli::BenchArgs;
 use crate::cores::Cores;
-use crate::isolation::IsolationArgs;
+use crate::isolation;
 use crate::kernel::{self, KernelOptions, Variant};
 use crate::program;
 use crate::qemu::{self, Boot, End, Machine};
@@ -85,11 +86,13 @@ fn run_system(args: &BenchArgs) -> Result<Vec<String>> {
     let package = program::package_in(&metadata, SYSTEM)?;
     let arch = args.arch;
     ensure!(
-        arch == Arch::X86_64 || !args.trace && !args.page,
-        "the cost of traces, and the tables of the book, are measured on x86_64 only"
+        arch == Arch::X86_64 || !args.trace && !args.page && !args.speculation,
+        "the cost of traces and of what is done against speculation, and the tables of the book, are measured on x86_64 only"
     );
     let root_task = program::build_for(arch, &package.name)?;
-    if args.touches {
+    if args.speculation {
+        against_speculation(args, &root_task)
+    } else if args.touches {
         touches(args, &root_task)
     } else {
         compare(args, &root_task)
@@ -112,6 +115,23 @@ fn touches(args: &BenchArgs, root_task: &Path) -> Result<Vec<String>> {
     Ok(findings)
 }
 
+/// Prints what it costs to act against speculation. Returns what is wrong with it.
+fn against_speculation(args: &BenchArgs, root_task: &Path) -> Result<Vec<String>> {
+    let costs = speculation::measure(root_task)?;
+    let table = speculation::table(&costs);
+    print!("{table}");
+    write_json(args, &costs)?;
+    if args.page {
+        eprintln!("written: {}", speculation::PAGE.write(&table)?.display());
+    }
+    let mut findings: Vec<String> = costs
+        .iter()
+        .filter_map(speculation::Cost::finding)
+        .collect();
+    findings.extend(speculation::PAGE.finding(&table)?);
+    Ok(findings)
+}
+
 /// Prints what operations cost, beside the reference or on another kernel. Returns what is wrong with it.
 fn compare(args: &BenchArgs, root_task: &Path) -> Result<Vec<String>> {
     let arch = args.arch;
@@ -125,7 +145,7 @@ fn compare(args: &BenchArgs, root_task: &Path) -> Result<Vec<String>> {
         let other = measure(arch, Cores::Smp(1), root_task)?;
         beside(args, &Other::SMP, &rows, &other)?
     } else if args.no_isolation {
-        let kernel = IsolationArgs { no_isolation: true }.choose(release(arch, Cores::Single))?;
+        let kernel = isolation::leave_out(release(arch, Cores::Single))?;
         let other = measure_on(&kernel, Cores::Single, root_task, &[])?;
         beside(args, &Other::NOT_ISOLATED, &rows, &other)?
     } else {

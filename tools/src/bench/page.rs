@@ -79,11 +79,17 @@ impl Page {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{boot, calls_only, touches};
+    use super::super::{boot, calls_only, speculation, touches};
 
     #[test]
     fn pages_have_places_and_other_figures_are_found() {
-        for page in [&calls_only::PAGE, &touches::PAGE, &boot::PAGE_OF_BOOK] {
+        let pages = [
+            &calls_only::PAGE,
+            &touches::PAGE,
+            &boot::PAGE_OF_BOOK,
+            &speculation::PAGE,
+        ];
+        for page in pages {
             let text = page.read().unwrap();
             assert!(text[page.place(&text).unwrap()].starts_with("| "));
             assert!(page.place("nothing").is_err());

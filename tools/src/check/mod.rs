@@ -37,6 +37,7 @@ use crate::arch::Arch;
 use crate::cores::MOST_CORES;
 use crate::kernel::{self, KernelOptions, Variant};
 use crate::mutants::named;
+use crate::speculation::cautious;
 
 use binary::Binary;
 
@@ -221,6 +222,12 @@ pub const RULES: &[Rule] = &[
 /// Names of the kernels that record traces, for one core and for several: larger than what ships.
 const TRACED: [&str; 2] = ["the kernel with traces", "the SMP kernel with traces"];
 
+/// Names of those that do all there is against speculation, likewise.
+const CAUTIOUS: [&str; 2] = [
+    "the kernel with everything against speculation",
+    "the SMP kernel with everything against speculation",
+];
+
 /// What rules share: the release kernels, which are built and disassembled once.
 #[derive(Default)]
 pub struct Context {
@@ -250,8 +257,8 @@ impl ReleaseKernel {
 }
 
 impl Context {
-    /// For x86_64 that for a single core, that for several, both with traces, one of a profile with several domains, and one without
-    /// page-table isolation; for aarch64 the first two.
+    /// For x86_64 that for a single core, that for several, both with traces, both with everything against speculation, one of a
+    /// profile with several domains, and one without page-table isolation; for aarch64 the first two.
     fn release_kernels(&mut self) -> &[ReleaseKernel] {
         self.release_kernels.get_or_insert_with(|| {
             let (single, smp) = (KernelOptions::new, KernelOptions::smp);
@@ -260,6 +267,8 @@ impl Context {
                 ReleaseKernel::build("the SMP kernel", &smp(Variant::Release), MOST_CORES),
                 ReleaseKernel::build(TRACED[0], &single(Variant::Release).traced(), 1),
                 ReleaseKernel::build(TRACED[1], &smp(Variant::Release).traced(), MOST_CORES),
+                ReleaseKernel::build(CAUTIOUS[0], &cautious(single(Variant::Release)), 1),
+                ReleaseKernel::build(CAUTIOUS[1], &cautious(smp(Variant::Release)), MOST_CORES),
                 ReleaseKernel::build(
                     "the kernel with several domains",
                     &single(Variant::Release).of_profile(&MICROKIT_RELEASE),
@@ -289,15 +298,20 @@ impl Context {
         Self::judge_these(self.release_kernels().iter(), rule)
     }
 
-    /// Applies `rule` to those that record no traces.
+    /// Applies `rule` to those that ship.
     fn judge_shipped(&mut self, rule: fn(&Binary) -> Vec<String>) -> Verdict {
         Self::judge_these(self.shipped(), rule)
     }
 
-    /// Those that record no traces.
+    /// Those that record no traces, and do nothing against speculation.
     fn shipped(&mut self) -> impl Iterator<Item = &ReleaseKernel> {
         let kernels = self.release_kernels().iter();
-        kernels.filter(|kernel| !TRACED.contains(&kernel.name))
+        kernels.filter(|kernel| {
+            !TRACED
+                .iter()
+                .chain(&CAUTIOUS)
+                .any(|name| *name == kernel.name)
+        })
     }
 
     /// Says how large what ships is.

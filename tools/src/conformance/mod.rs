@@ -99,7 +99,7 @@ fn run_selection(args: &ConformanceArgs) -> Result<ExitCode> {
     };
     let (profile, cores) = (args.profile.profile, args.cores.cores());
     let options = profile::kernel(profile, args.arch, asked, Variant::Debug, cores)?;
-    let options = args.isolation.choose(options)?.with_user_timer();
+    let options = args.speculation.of(options)?.with_user_timer();
     let on = Place {
         options: &options,
         cores: args.cores.cores(),

@@ -82,7 +82,7 @@ pub fn run(args: &DebugArgs) -> Result<ExitCode> {
     let (built, symbols) = system::build_with_symbols(profile, &description, &image)?;
     let cores = built.cores_with(args.cores)?;
     let options = built.kernel(conditions.variant(), cores);
-    let options = conditions.isolation.choose(options)?;
+    let options = conditions.speculation.of(options)?;
     let kernel = kernel::build(&options)?;
     let mut boot = built.boot(&kernel);
     boot.machine.cores = cores.number();

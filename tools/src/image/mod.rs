@@ -60,7 +60,8 @@ fn of_root_task(args: &ImageArgs) -> Result<(PathBuf, KernelOptions)> {
     };
     let profile = args.profile.profile;
     let kernel = profile::kernel(profile, arch, args.kernel, Variant::Debug, cores)?;
-    Ok((args.system.clone(), args.isolation.choose(kernel)?))
+    let kernel = args.speculation.of(kernel)?;
+    Ok((args.system.clone(), kernel))
 }
 
 /// A described system as `image`, and the kernel for it.
@@ -87,7 +88,7 @@ fn of_description(args: &ImageArgs, image: &RunImage) -> Result<(PathBuf, Kernel
         false => built.cores_with(None)?,
     };
     let kernel = built.kernel(args.kernel.unwrap_or(Variant::Debug), cores);
-    Ok((built.image, args.isolation.choose(kernel)?))
+    Ok((built.image, args.speculation.of(kernel)?))
 }
 
 /// Whether the file begins as ELF files do: then it is a root task, else a description.

@@ -45,6 +45,8 @@ const CONCLUSION: &str = "
   can be read can be executed, as the ABI says (07, section 6).
 - **Other cores.** One hardware thread of each core is started; the others stay as a reset leaves them. The time-stamp
   counters of the cores agree to 1 µs, or the kernel does not start.
+- **What controls speculation** (IA32_SPEC_CTRL): as found. A kernel that was built to [use
+  it](speculation.md#options) sets the whole register at each core's start, and EFER's bit 21 where AMD's processors have it.
 - **What users may do**: RDTSC, RDTSCP, CPUID, SSE, RDRAND and the like, if the processor has them, as the ABI says (07,
   section 2).
 

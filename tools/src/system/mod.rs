@@ -293,7 +293,7 @@ pub fn run_system(args: &RunArgs) -> Result<ExitCode> {
     let built = build(&description, Some(image.path()))?;
     let cores = built.cores_with(args.cores)?;
     let options = built.kernel(args.conditions.variant(), cores);
-    let options = args.conditions.isolation.choose(options)?;
+    let options = args.conditions.speculation.of(options)?;
     let mut boot = built.boot(kernel::build(&options)?);
     boot.machine.cores = cores.number();
     boot.machine.suit(&options);

@@ -1,6 +1,7 @@
 //! What the ABI of x86_64 lets users do to devices through the kernel, and what it needs of a machine
 //! for that.
 
+use super::Space;
 use crate::cores::Cores;
 
 /// Where a device interrupt comes from, as programmed when its handler was issued
@@ -55,8 +56,9 @@ pub trait Devices {
 
     // ---- devices
 
-    /// The entry that every root table holds in slot 511, the kernel's (07, section 7).
-    fn kernel_root_entry(&self) -> u64;
+    /// The entry that every root table holds in slot 511, the kernel's (07, section 7). `root` is a new one, maybe where there
+    /// was another before.
+    fn kernel_root_entry(&self, root: Space) -> u64;
     /// Whether the processor watches eight bytes at once (09, section 3).
     fn watches_eight_bytes(&self) -> bool;
     /// Number of I/O APICs.

@@ -72,8 +72,8 @@ impl Type {
 /// A root table is empty but for the kernel's entry (07, section 7).
 pub fn root_table(k: &mut Kernel, region: Region) -> Option<Tagged> {
     let word = region.into_zeroed::<Pml4>()?;
-    let root = word.get::<Pml4>()?.at(k);
-    root.as_ref()
-        .set_kernel_entry(k, k.machine.kernel_root_entry());
+    let root = word.get::<Pml4>()?;
+    let entry = k.machine.kernel_root_entry(root.address());
+    root.at(k).as_ref().set_kernel_entry(k, entry);
     Some(word)
 }

@@ -14,10 +14,12 @@ use crate::arch::abi::context::{Context, Register};
 use crate::arch::calls::{
     on_call, on_nb_send_recv, on_recv, on_reply_recv, on_send, on_system_call, on_wait, on_yield,
 };
+use crate::arch::x86_64::machine::barriers::Barriers;
 use crate::arch::x86_64::machine::core_data::{CoreData, CORE_DATA};
 use crate::arch::x86_64::machine::cpu::{self, Msr};
 use crate::arch::x86_64::machine::layout;
 use crate::arch::x86_64::machine::paging::{ISOLATED, KERNEL_PML4};
+use crate::arch::x86_64::machine::speculation::{self, Asked, ASKED};
 use crate::arch::x86_64::machine::vectors::FIRST_LEGAL;
 use crate::cores::{CoreId, CORES};
 
@@ -25,7 +27,7 @@ use crate::cores::{CoreId, CORES};
 const WITH_CODE: u32 = 0x6022_7d00;
 
 /// Bytes from the code of one core to that of the next.
-const BLOCK: usize = 3 * 1024;
+const BLOCK: usize = if Asked::ANY { 4 * 1024 } else { 3 * 1024 };
 
 /// Address of `core`'s entry point of vector 0; the others follow in steps of `ENTRY_STRIDE`.
 pub fn first_vector(core: CoreId) -> u64 {
@@ -79,6 +81,14 @@ unsafe fn exit_of<const CORE: usize>(context: *const Context) -> ! {
     }
 }
 
+/// Byte offset in a core's data of what has this offset in its [`Barriers`].
+const fn in_barriers(offset: usize) -> usize {
+    core::mem::offset_of!(CoreData, barriers) + offset
+}
+
+/// Byte offset of what a core does against speculation: all in the lowest byte.
+const ACTIONS: usize = in_barriers(core::mem::offset_of!(Barriers, actions));
+
 /// Byte offset of a register in a context.
 const fn at(register: Register) -> usize {
     register as usize * 8
@@ -98,6 +108,43 @@ const _: () = {
 };
 
 global_asm!(
+    // What is done against speculation, as far as this build was asked for it and the processor needs it (`speculation`).
+    // After an entry, before any return: predictions that user code has made are not the kernel's. Of the registers, R8, RCX
+    // and RAX are free. The fence is for the jump: without it, what follows could be executed ahead of the register's setting.
+    ".macro restrict_speculation core",
+    ".if {ibrs}",
+    "mov r8, rdx",
+    "test byte ptr [rip + {core} + \\core * {core_size} + {actions}], {control}",
+    "jz 2f",
+    "mov ecx, {msr_spec_ctrl}",
+    "mov eax, [rip + {core} + \\core * {core_size} + {kernel_control}]",
+    "xor edx, edx",
+    "wrmsr",
+    "2: lfence",
+    "mov rdx, r8",
+    ".endif",
+    ".endm",
+    // Before an exit, behind the last return: user code's own predictions are its own again.
+    ".macro permit_speculation core",
+    ".if {ibrs}",
+    "test byte ptr [rip + {core} + \\core * {core_size} + {actions}], {control}",
+    "jz 2f",
+    "mov ecx, {msr_spec_ctrl}",
+    "mov eax, [rip + {core} + \\core * {core_size} + {user_control}]",
+    "xor edx, edx",
+    "wrmsr",
+    "2:",
+    ".endif",
+    ".endm",
+    // Before an exit, after the last access to what is not the user's: the processor's buffers are empty. The flags are free.
+    ".macro clear_buffers core",
+    ".if {verw}",
+    "test byte ptr [rip + {core} + \\core * {core_size} + {actions}], {clear}",
+    "jz 2f",
+    "verw word ptr [rip + {core} + \\core * {core_size} + {segment}]",
+    "2:",
+    ".endif",
+    ".endm",
     ".section .trampoline.text, \"ax\", @progbits",
     ".irp core, 0, 1, 2, 3",
     ".if \\core < {cores}",
@@ -185,6 +232,7 @@ global_asm!(
     "mov [rax + {gs_base}], rcx",
     ".endif",
     "lea rsp, [rip + {stack} + \\core * {stack_size} + {stack_start}]",
+    "restrict_speculation \\core",
     ".if {cores} > 1",
     "mov edx, \\core",
     ".endif",
@@ -261,6 +309,7 @@ global_asm!(
     "mov [rsp + {gs_base}], rcx",
     ".endif",
     "lea rsp, [rip + {stack} + \\core * {stack_size} + {stack_start}]",
+    "restrict_speculation \\core",
     // In the order of a function's arguments: capability, message, number, core. To those that there is a line for
     // directly.
     ".if {cores} > 1",
@@ -292,6 +341,13 @@ global_asm!(
     ".type sandglass_exit_\\core, @function",
     "sandglass_exit_\\core:",
     "mov [rip + {core} + \\core * {core_size}], rdi",
+    ".if {at_switch}",
+    "mov rax, [rip + {core} + \\core * {core_size} + {core_root}]",
+    "cmp rax, [rip + {core} + \\core * {core_size} + {last_root}]",
+    "jne other_address_space_\\core",
+    "same_address_space_\\core:",
+    ".endif",
+    "permit_speculation \\core",
     ".if {user_bases}",
     "mov rax, [rdi + {fs_base}]",
     "wrfsbase rax",
@@ -327,6 +383,7 @@ global_asm!(
     "pop rcx",
     ".if {isolated}",
     "mov rsp, [rip + {core} + \\core * {core_size} + {core_root}]",
+    "clear_buffers \\core",
     "mov cr3, rsp",
     ".endif",
     "xor esp, esp",
@@ -356,6 +413,7 @@ global_asm!(
     ".if {isolated}",
     "push qword ptr [rdi + {rdi}]",
     "mov rdi, [rip + {core} + \\core * {core_size} + {core_root}]",
+    "clear_buffers \\core",
     "mov cr3, rdi",
     "pop rdi",
     ".else",
@@ -372,6 +430,45 @@ global_asm!(
     "mov [rip + {core} + \\core * {core_size} + {core_gs_base} + 4], edx",
     "wrmsr",
     "jmp gs_base_loaded_\\core",
+    ".endif",
+
+    // The user code that runs next is of another address space than what ran last on this core, whose predictions and cached
+    // data it shall not have. RAX is the new root. A jump that is predicted wrongly past any of it leads no further than to
+    // the load of CR3, which waits for what is before it.
+    ".if {at_switch}",
+    "other_address_space_\\core:",
+    "mov [rip + {core} + \\core * {core_size} + {last_root}], rax",
+    ".if {ibpb}",
+    "test byte ptr [rip + {core} + \\core * {core_size} + {actions}], {barrier}",
+    "jz 2f",
+    "mov ecx, {msr_pred_cmd}",
+    "mov eax, 1",
+    "xor edx, edx",
+    "wrmsr",
+    "2:",
+    ".endif",
+    ".if {l1d}",
+    "test byte ptr [rip + {core} + \\core * {core_size} + {actions}], {flush}",
+    "jz 2f",
+    "mov ecx, {msr_flush_cmd}",
+    "mov eax, 1",
+    "xor edx, edx",
+    "wrmsr",
+    "2:",
+    ".endif",
+    // 32 calls that nobody returns from: no processor remembers more. Of the kernel's stack, nothing is in use any more.
+    ".if {rsb}",
+    "test byte ptr [rip + {core} + \\core * {core_size} + {actions}], {fill_returns}",
+    "jz 2f",
+    "lea rsp, [rip + {stack} + \\core * {stack_size} + {stack_start}]",
+    ".rept 32",
+    "call 3f",
+    "int3",
+    "3:",
+    ".endr",
+    "2:",
+    ".endif",
+    "jmp same_address_space_\\core",
     ".endif",
     ".size sandglass_exit_\\core, . - sandglass_exit_\\core",
     // As long for each core.
@@ -441,6 +538,25 @@ global_asm!(
     rsp = const at(Register::Rsp),
     rcx = const at(Register::Rcx),
     r11 = const at(Register::R11),
+    ibrs = const ASKED.ibrs as u32,
+    verw = const ASKED.verw as u32,
+    control = const speculation::CONTROL,
+    clear = const speculation::CLEAR,
+    msr_spec_ctrl = const Msr::SpecCtrl as u32,
+    kernel_control = const in_barriers(core::mem::offset_of!(Barriers, kernel_control)),
+    user_control = const in_barriers(core::mem::offset_of!(Barriers, user_control)),
+    segment = const in_barriers(core::mem::offset_of!(Barriers, segment)),
+    at_switch = const Asked::AT_SWITCH as u32,
+    ibpb = const ASKED.ibpb as u32,
+    l1d = const ASKED.l1d as u32,
+    rsb = const ASKED.rsb as u32,
+    barrier = const speculation::BARRIER,
+    flush = const speculation::FLUSH,
+    fill_returns = const speculation::FILL_RETURNS,
+    last_root = const in_barriers(core::mem::offset_of!(Barriers, last_root)),
+    actions = const ACTIONS,
+    msr_pred_cmd = const Msr::PredCmd as u32,
+    msr_flush_cmd = const Msr::FlushCmd as u32,
     user_bases = const cpu::USERS_SET_BASES as u32,
     hardware_debug = const cfg!(feature = "hardware-debug") as u32,
     debug_exception = const DEBUG as u32,

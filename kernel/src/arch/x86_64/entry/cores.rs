@@ -21,11 +21,11 @@ use super::{descriptors, same_time};
 use crate::arch::turn::KernelGuard;
 use crate::arch::x86_64::machine::acpi::Madt;
 use crate::arch::x86_64::machine::apic::{Signal, LOCAL_APIC};
-use crate::arch::x86_64::machine::cpu;
 use crate::arch::x86_64::machine::layout::{KERNEL_BASE, PAGE_SIZE, WINDOW_BASE};
 use crate::arch::x86_64::machine::paging::{self, START_PML4};
 use crate::arch::x86_64::machine::platform::Machine;
 use crate::arch::x86_64::machine::window::Window;
+use crate::arch::x86_64::machine::{barriers, cpu};
 use crate::arch::Platform;
 use crate::boot::{List, Refusal};
 use crate::cores::{CoreId, CORES};
@@ -219,6 +219,7 @@ extern "C" fn begin(core: CoreId) -> ! {
     // data of the kernel stay where they are.
     unsafe { cpu::set_root(paging::kernel_root()) }
     cpu::init();
+    barriers::init(core, descriptors::KERNEL_DATA);
     descriptors::init(core);
     LOCAL_APIC.enable(core, LOCAL_APICS.load(Ordering::Relaxed));
     guard.k.machine.start_timer();

@@ -11,7 +11,7 @@ use crate::arch::x86_64::machine::apic::LOCAL_APIC;
 use crate::arch::x86_64::machine::layout::{physical, PAGE_SIZE, WINDOW_SIZE};
 use crate::arch::x86_64::machine::platform::Machine;
 use crate::arch::x86_64::machine::window::Window;
-use crate::arch::x86_64::machine::{cpu, paging, serial};
+use crate::arch::x86_64::machine::{barriers, cpu, paging, serial};
 use crate::arch::Platform;
 use crate::boot::{self, List, MachineInfo, Range, Refusal, RootTask};
 use crate::cores::{CoreId, CORES};
@@ -42,6 +42,7 @@ unsafe extern "C" {
 pub extern "C" fn start(paddr: u64, magic: u32) -> ! {
     serial::init();
     cpu::init();
+    barriers::init(CoreId::BOOT, descriptors::KERNEL_DATA);
     paging::init();
     descriptors::init(CoreId::BOOT);
     legacy::disable_pic();
@@ -77,6 +78,7 @@ fn find(machine: &Machine, magic: u32, paddr: u64) -> Result<MachineInfo, Refusa
     if let Some(framebuffer) = info.framebuffer() {
         crate::arch::x86_64::machine::screen::init(&framebuffer, &info.memory_map());
     }
+    barriers::report(machine);
     let rsdp = Rsdp::find(&Window, info.rsdp()).map_err(acpi)?;
     let madt = Madt::find(&Window, rsdp).map_err(acpi)?;
 

@@ -91,7 +91,7 @@ impl Machine {
 }
 
 impl Devices for Machine {
-    fn kernel_root_entry(&self) -> u64 {
+    fn kernel_root_entry(&self, _root: Space) -> u64 {
         0
     }
 

@@ -2,8 +2,9 @@
 
 use core::arch::{asm, global_asm};
 use core::cell::Cell;
-use core::mem::offset_of;
+use core::mem::{offset_of, size_of};
 
+use super::barriers::Barriers;
 use super::{cpu, paging};
 use crate::arch::abi::context::{Context, FpuState};
 use crate::cores::{CoreId, CORES};
@@ -21,6 +22,8 @@ pub struct CoreData {
     fpu_enabled: Cell<bool>,
     /// Whether the processor watches anything for the thread that runs, or ran last.
     watches: Cell<bool>,
+    /// What is done against speculation.
+    pub(in crate::arch::x86_64) barriers: Barriers,
 }
 
 // SAFETY: each is accessed by its own core only, with interrupts off.
@@ -34,8 +37,15 @@ pub static CORE_DATA: [CoreData; CORES] = [const { CoreData::new() }; CORES];
 global_asm!(
     ".globl sandglass_watch_running",
     ".set sandglass_watch_running, {core_data} + {context}",
+    // And where whoever watches the exits finds the root that they load, of the first core, and how far that of the next is.
+    ".globl sandglass_exit_root",
+    ".set sandglass_exit_root, {core_data} + {root}",
+    ".globl sandglass_exit_root_step",
+    ".set sandglass_exit_root_step, {step}",
     core_data = sym CORE_DATA,
     context = const offset_of!(CoreData, context),
+    root = const offset_of!(CoreData, root),
+    step = const size_of::<CoreData>(),
 );
 
 impl CoreData {
@@ -46,6 +56,7 @@ impl CoreData {
             gs_base: Cell::new(0),
             fpu_enabled: Cell::new(false),
             watches: Cell::new(false),
+            barriers: Barriers::new(),
         }
     }
 

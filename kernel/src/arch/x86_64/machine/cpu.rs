@@ -5,7 +5,7 @@ use core::arch::asm;
 use core::arch::x86_64::{__cpuid, _rdtsc, CpuidResult};
 
 use super::rate::stated_hz;
-use super::{machine_check, paging};
+use super::{barriers, machine_check, paging};
 use sandglass_abi::profile::{Fpu, SegmentBases, THIS as PROFILE};
 
 /// A model-specific register.
@@ -13,7 +13,10 @@ use sandglass_abi::profile::{Fpu, SegmentBases, THIS as PROFILE};
 #[repr(u32)]
 pub enum Msr {
     ApicBase = 0x1b,
-    ArchCapabilities = 0x10a,
+    SpecCtrl = 0x48,
+    PredCmd = 0x49,
+    Capabilities = 0x10a,
+    FlushCmd = 0x10b,
     SysenterCs = 0x174,
     SysenterEsp = 0x175,
     SysenterEip = 0x176,
@@ -81,7 +84,6 @@ const DR7_OFF: u64 = 0x400;
 #[cfg(feature = "hardware-debug")]
 const DR6_CLEAN: u64 = 0xffff_0ff0;
 
-const CPUID_VENDOR: u32 = 0;
 const CPUID_FEATURES: u32 = 1;
 const CPUID_STRUCTURED_FEATURES: u32 = 7;
 const CPUID_TOPOLOGY: u32 = 0xb;
@@ -97,12 +99,6 @@ const EDX_MACHINE_CHECKS: u32 = 1 << 7 | 1 << 14;
 const EDX_INVARIANT_TSC: u32 = 1 << 8;
 const EAX_LASTING_TIMER: u32 = 1 << 2;
 const ECX_XSAVE: u32 = 1 << 26;
-const EDX_ARCH_CAPABILITIES: u32 = 1 << 29;
-/// Bit of IA32_ARCH_CAPABILITIES: not susceptible to Rogue Data Cache Load.
-const RDCL_NO: u64 = 1 << 0;
-/// Names of makers, as CPUID has them in EBX, EDX and ECX.
-const AMD: [u32; 3] = maker(b"AuthenticAMD");
-const HYGON: [u32; 3] = maker(b"HygonGenuine");
 const EBX_FSGSBASE: u32 = 1 << 0;
 const EBX_SMEP: u32 = 1 << 7;
 const EBX_SMAP: u32 = 1 << 20;
@@ -113,16 +109,6 @@ const EDX_RDTSCP: u32 = 1 << 27;
 /// Types of the entries of the page-attribute table: write-back, write-through, uncached unless the MTRRs combine,
 /// uncached, write-combining (07, section 6), and, of which nothing makes use, what a reset leaves.
 const PAT: u64 = 0x0007_0401_0007_0406;
-
-/// A maker's name in three registers.
-const fn maker(name: &[u8; 12]) -> [u32; 3] {
-    let [a, b, c, d, e, f, g, h, i, j, k, l] = *name;
-    [
-        u32::from_le_bytes([a, b, c, d]),
-        u32::from_le_bytes([e, f, g, h]),
-        u32::from_le_bytes([i, j, k, l]),
-    ]
-}
 
 /// Gives way to whoever this core waits for.
 #[inline(always)]
@@ -197,7 +183,7 @@ pub fn ordered_time_stamp() -> u64 {
 }
 
 /// CPUID leaf `leaf`, sub-leaf 0; `None` if the processor does not have the leaf.
-fn cpuid(leaf: u32) -> Option<CpuidResult> {
+pub(super) fn cpuid(leaf: u32) -> Option<CpuidResult> {
     if __cpuid(leaf & 0x8000_0000).eax >= leaf {
         Some(__cpuid(leaf))
     } else {
@@ -303,7 +289,7 @@ pub fn missing() -> Option<&'static str> {
              or stops, and the kernel has no other clock",
         );
     }
-    if !paging::ISOLATED && leaks_what_is_mapped() {
+    if !paging::ISOLATED && barriers::leaks_what_is_mapped() {
         return Some(
             "the kernel is one without page-table isolation, and the processor may let user code read what is mapped for the kernel \
              (it is not AMD's, and IA32_ARCH_CAPABILITIES does not say RDCL_NO): use one with isolation",
@@ -316,20 +302,6 @@ pub fn missing() -> Option<&'static str> {
     } else {
         None
     }
-}
-
-/// Whether user code may read, by speculation, what is mapped for the kernel alone (Meltdown; Intel's *Rogue Data Cache Load*):
-/// unless the processor says that it does not, or is of those that never did.
-fn leaks_what_is_mapped() -> bool {
-    let of = |leaf: CpuidResult| [leaf.ebx, leaf.edx, leaf.ecx];
-    let vendor = cpuid(CPUID_VENDOR).map_or([0; 3], of);
-    if vendor == AMD || vendor == HYGON {
-        return false;
-    }
-    let says =
-        cpuid(CPUID_STRUCTURED_FEATURES).is_some_and(|leaf| leaf.edx & EDX_ARCH_CAPABILITIES != 0);
-    // SAFETY: the processor has the register, it says.
-    !says || unsafe { read_msr(Msr::ArchCapabilities) } & RDCL_NO == 0
 }
 
 /// The value of EFER: long mode, SYSCALL, and pages without execution where the processor has them.

@@ -6,9 +6,12 @@ pub mod acpi;
 pub(super) mod bytes;
 pub mod clock;
 pub mod rate;
+pub mod speculation;
 
 #[cfg(target_os = "none")]
 pub(super) mod apic;
+#[cfg(target_os = "none")]
+pub(super) mod barriers;
 #[cfg(target_os = "none")]
 pub(in crate::arch) mod core_data;
 #[cfg(target_os = "none")]

@@ -19,6 +19,7 @@ use super::layout::{
     device_page, physical, HPET_PAGE, IO_APIC_PAGE, KERNEL_PDPT_ENTRY, KERNEL_SLOT,
     LOCAL_APIC_PAGE, PAGE_SIZE, WINDOW_PAGES,
 };
+use super::speculation::Asked;
 use crate::arch::abi::pte::{self, Access, Level};
 use crate::cores::CORES;
 
@@ -63,6 +64,10 @@ const _: () = assert!(WINDOW_PAGES <= KERNEL_PDPT_ENTRY);
 /// Whether the kernel is not mapped while user code runs.
 pub const ISOLATED: bool = cfg!(not(feature = "no-isolation"));
 
+const _: () = assert!(
+    ISOLATED || !Asked::ANY,
+    "what is done against speculation relies on the load of CR3 at an exit: leave out `no-isolation`"
+);
 const _: () = assert!(
     ISOLATED || CORES == 1,
     "a kernel for several cores has page-table isolation: leave out `no-isolation`"

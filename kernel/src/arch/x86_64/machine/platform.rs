@@ -6,6 +6,7 @@ use core::sync::atomic::{AtomicU8, Ordering};
 use sandglass_lock::Requests;
 
 use super::apic::{IoApics, Pin, Signal, LOCAL_APIC};
+use super::barriers;
 use super::core_data::CoreData;
 use super::cpu::{self, Msr};
 use super::layout::WINDOW_BASE;
@@ -243,7 +244,8 @@ impl Devices for Machine {
         self.ask(cores, FLUSH);
     }
 
-    fn kernel_root_entry(&self) -> u64 {
+    fn kernel_root_entry(&self, root: Space) -> u64 {
+        barriers::forget_root(root.get());
         paging::kernel_root_entry()
     }
 
