@@ -6,8 +6,8 @@ use super::start_info::{free_memory, low_page, FreeMemory};
 use super::{clocks, cores, descriptors, handlers, legacy};
 use crate::arch::abi::boot::FirmwareInfo;
 use crate::arch::turn::KernelGuard;
-use crate::arch::x86_64::machine::acpi::{Error, Madt, Rsdp};
-use crate::arch::x86_64::machine::apic::LOCAL_APIC;
+use crate::arch::x86_64::machine::acpi::{Error, Madt, Rsdp, BROADCAST};
+use crate::arch::x86_64::machine::apic::{self, LOCAL_APIC};
 use crate::arch::x86_64::machine::layout::{physical, PAGE_SIZE, WINDOW_SIZE};
 use crate::arch::x86_64::machine::platform::Machine;
 use crate::arch::x86_64::machine::window::Window;
@@ -141,10 +141,12 @@ fn start_interrupts(
     madt: Madt,
     reserve: &mut impl FnMut(Range),
 ) -> Result<u64, Refusal> {
-    let local = LOCAL_APIC.init().ok_or(Refusal::Machine(
-        "the local APIC is in x2APIC mode, which the kernel does not drive",
-    ))?;
-    machine.set_apic_id(CoreId::BOOT, LOCAL_APIC.id());
+    let local = LOCAL_APIC.init();
+    if apic::id_of(CoreId::BOOT) >= BROADCAST {
+        return Err(Refusal::Machine(
+            "the core that boots has an APIC number above 254, which I/O APICs do not reach",
+        ));
+    }
     reserve(page(local));
     let mut all_driven = true;
     madt.io_apics(&Window, |paddr| {

@@ -192,6 +192,15 @@ pub fn has_tsc_deadline() -> bool {
     cpuid(CPUID_FEATURES).is_some_and(|leaf| leaf.ecx & ECX_TSC_DEADLINE != 0)
 }
 
+/// The number of this processor's local APIC, as it was after a reset.
+pub fn apic_id() -> u32 {
+    match cpuid(CPUID_TOPOLOGY) {
+        // There are levels: the leaf is there.
+        Some(leaf) if leaf.ebx & 0xffff != 0 => leaf.edx,
+        _ => __cpuid(CPUID_FEATURES).ebx >> 24,
+    }
+}
+
 /// Low bits of a local APIC's number that tell the hardware threads of one core apart.
 pub fn thread_bits() -> u32 {
     const THREADS: u32 = 1;
