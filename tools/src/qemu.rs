@@ -7,6 +7,7 @@
 pub mod gdb;
 mod mode;
 mod printer;
+pub mod second;
 pub mod session;
 
 use std::ffi::{OsStr, OsString};
@@ -92,6 +93,16 @@ impl Machine {
 
 /// The option of an aarch64 processor whose counter counts nanoseconds.
 const VIRTUAL_CLOCK: &str = ",cntfrq=1000000000";
+
+/// Which emulator of x86_64 runs a machine.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Emulator {
+    /// The one that is installed.
+    #[default]
+    Installed,
+    /// A newer one, which must have been [fetched](second).
+    Second,
+}
 
 /// What the guest reads from its serial port.
 #[derive(Debug, Clone, Default)]
@@ -200,6 +211,7 @@ impl fmt::Debug for Ending {
 pub struct Boot {
     pub medium: Medium,
     pub machine: Machine,
+    pub emulator: Emulator,
     /// End the run when this text appears on the console.
     pub until: Option<String>,
     /// End the run after this much of the host's time.
@@ -256,6 +268,7 @@ impl From<Medium> for Boot {
         Self {
             medium,
             machine: Machine::default(),
+            emulator: Emulator::Installed,
             until: None,
             timeout: None,
             silence: None,
@@ -380,19 +393,7 @@ fn terminate(child: &mut Child) -> Result<()> {
 /// A file or QEMU is missing; or the machine is none that the board can be.
 pub fn command(boot: &Boot) -> Result<Command> {
     let machine = &boot.machine;
-    let (emulator, package) = machine.arch.emulator();
-    let Some(qemu) = find_on_path(emulator) else {
-        bail!("`{emulator}` is not installed: on Debian, `apt-get install {package}`");
-    };
-    // Should we be killed, QEMU must not run on.
-    let mut command = match find_on_path("setpriv") {
-        Some(setpriv) => {
-            let mut command = Command::new(setpriv);
-            command.args(["--pdeathsig", "KILL", "--"]).arg(qemu);
-            command
-        }
-        None => Command::new(qemu),
-    };
+    let mut command = emulator(boot)?;
     add_medium(&mut command, machine.arch, &boot.medium)?;
     add_tree(&mut command, boot)?;
     command.args(["-machine", &machine.model, "-cpu", &machine.cpu]);
@@ -422,6 +423,31 @@ pub fn command(boot: &Boot) -> Result<Command> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     Ok(command)
+}
+
+/// The emulator, without arguments for the machine.
+fn emulator(boot: &Boot) -> Result<Command> {
+    // Should we be killed, QEMU must not run on.
+    let command = |qemu: &Path| match find_on_path("setpriv") {
+        Some(setpriv) => {
+            let mut command = Command::new(setpriv);
+            command.args(["--pdeathsig", "KILL", "--"]).arg(qemu);
+            command
+        }
+        None => Command::new(qemu),
+    };
+    if boot.emulator == Emulator::Second {
+        let second = second::program()?;
+        let mut command = command(&second.path);
+        let (variable, modules) = second.modules;
+        command.args(second.arguments).env(variable, modules);
+        return Ok(command);
+    }
+    let (emulator, package) = boot.machine.arch.emulator();
+    let Some(qemu) = find_on_path(emulator) else {
+        bail!("`{emulator}` is not installed: on Debian, `apt-get install {package}`");
+    };
+    Ok(command(&qemu))
 }
 
 /// Gives the machine a device tree, if QEMU does not make it and nobody else brings it along.

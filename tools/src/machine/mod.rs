@@ -31,7 +31,7 @@ use crate::kernel::{self, KernelOptions, Variant};
 use crate::mutants::named::{self, Catalogue, Set};
 use crate::program;
 use crate::qemu::session::{Folder, Session};
-use crate::qemu::{self, Boot, Ending, Firmware, Machine};
+use crate::qemu::{self, Boot, Emulator, Ending, Firmware, Machine};
 
 use state::{Facts, Layout, State};
 
@@ -49,6 +49,7 @@ const MEMORY_MIB: u32 = 256;
 pub struct Start {
     pub name: &'static str,
     pub arch: Arch,
+    emulator: Emulator,
     /// QEMU's machine, unless it is the architecture's usual one.
     model: Option<&'static str>,
     /// On aarch64: whether programs are let have the clock and the physical timer, which the ABI's profile does not.
@@ -62,6 +63,12 @@ pub struct Start {
     cpu: &'static str,
     /// Hardware threads of each core.
     threads: u32,
+    /// QEMU's `-smp`, unless cores and threads say it.
+    processors: Option<&'static str>,
+    /// More arguments of QEMU, with spaces between.
+    more: &'static str,
+    /// Whether firmware leaves local APICs in x2APIC mode.
+    is_x2apic: bool,
     /// Whether the kernel [inherits](inherited) what no firmware should leave.
     is_odd: bool,
     /// Whether it is among the tests, and not by command alone.
@@ -72,6 +79,7 @@ const fn pvh(name: &'static str, variant: Variant, cores: Cores) -> Start {
     Start {
         name,
         arch: Arch::X86_64,
+        emulator: Emulator::Installed,
         model: None,
         has_user_timer: false,
         firmware: None,
@@ -80,6 +88,9 @@ const fn pvh(name: &'static str, variant: Variant, cores: Cores) -> Start {
         cores,
         cpu: Arch::X86_64.cpu(),
         threads: 1,
+        processors: None,
+        more: "",
+        is_x2apic: false,
         is_odd: false,
         is_test: true,
     }
@@ -91,6 +102,22 @@ const fn linux(name: &'static str, variant: Variant, cores: Cores) -> Start {
         arch: Arch::Aarch64,
         cpu: Arch::Aarch64.cpu(),
         ..pvh(name, variant, cores)
+    }
+}
+
+/// A start of the second emulator's, with processors of which so many make firmware leave x2APIC mode on.
+const fn x2apic(name: &'static str, variant: Variant, firmware: Option<Firmware>) -> Start {
+    Start {
+        emulator: Emulator::Second,
+        firmware,
+        has_seabios: firmware.is_none(),
+        model: Some("q35,kernel-irqchip=split"),
+        cpu: EVERYTHING,
+        processors: Some("288"),
+        more: "-device intel-iommu,intremap=on,eim=on",
+        is_x2apic: true,
+        is_test: false,
+        ..pvh(name, variant, SMP)
     }
 }
 
@@ -157,6 +184,14 @@ pub const STARTS: &[Start] = &[
         firmware: Some(Firmware::Uefi),
         ..pvh("uefi::smp-release", Variant::Release, SMP)
     },
+    x2apic("x2apic::smp-debug", Variant::Debug, None),
+    x2apic("x2apic::smp-release", Variant::Release, None),
+    Start {
+        cores: Cores::Single,
+        ..x2apic("x2apic::release", Variant::Release, None)
+    },
+    x2apic("x2apic::bios", Variant::Release, Some(Firmware::Bios)),
+    x2apic("x2apic::uefi", Variant::Release, Some(Firmware::Uefi)),
     linux("aarch64::release", Variant::Release, Cores::Single),
     linux("aarch64::smp-debug", Variant::Debug, SMP),
     Start {
@@ -187,14 +222,18 @@ pub const STARTS: &[Start] = &[
 /// `sandglass machine`.
 pub fn run(args: &MachineStateArgs) -> Result<ExitCode> {
     let good = match args.action {
-        None => look_at_all(args.arch)?,
+        None => look_at_all(args.arch, &args.only)?,
         Some(MachineAction::Table) => {
             println!("{}", page::write()?.display());
             println!("{}", matrix::write()?.display());
             true
         }
         Some(MachineAction::Spoiled) => look_at_spoiled(args.arch)?,
-        Some(MachineAction::Matrix) => matrix::run()?,
+        Some(MachineAction::Matrix) => matrix::run(&args.only)?,
+        Some(MachineAction::Emulator) => {
+            println!("{}", qemu::second::fetch()?.display());
+            true
+        }
         Some(MachineAction::Busy { boots }) => busy::run(boots)?,
     };
     Ok(if good {
@@ -204,10 +243,16 @@ pub fn run(args: &MachineStateArgs) -> Result<ExitCode> {
     })
 }
 
-/// Looks at every start of an architecture.
-fn look_at_all(arch: Arch) -> Result<bool> {
+/// Looks at every start of an architecture whose name has `only` in it.
+fn look_at_all(arch: Arch, only: &str) -> Result<bool> {
     let mut good = true;
-    for start in STARTS.iter().filter(|start| start.arch == arch) {
+    let of_arch = STARTS.iter().filter(|start| start.arch == arch);
+    let starts = of_arch.filter(|start| start.name.contains(only));
+    for start in starts {
+        if start.emulator == Emulator::Second && !qemu::second::is_there() {
+            println!("{}: left out: {}", start.name, qemu::second::ADVICE);
+            continue;
+        }
         let findings = look(start)?;
         good &= findings.is_empty();
         println!("{}: {}", start.name, summary(start, &findings));
@@ -316,6 +361,7 @@ fn beside<T>(
     }
     let mut boot = Boot {
         machine,
+        emulator: start.emulator,
         timeout: Some(TIMEOUT),
         lines: Some(lines),
         ending: Some(Ending::new(Duration::from_millis(20), {
@@ -334,6 +380,11 @@ fn beside<T>(
         let topology = format!("{all},cores={cores},threads={}", start.threads);
         boot.extra_args.extend(["-smp".into(), topology.into()]);
     }
+    if let Some(processors) = start.processors {
+        boot.extra_args.extend(["-smp".into(), processors.into()]);
+    }
+    let more = start.more.split_whitespace();
+    boot.extra_args.extend(more.map(Into::into));
     let listen = |name| {
         let socket = folder.file(name);
         format!("unix:{},server=on,wait=off", socket.display())
@@ -362,7 +413,11 @@ fn beside<T>(
 /// Reads a machine that was started so, and is stopped.
 fn read(session: &mut Session, kernel: &Path, start: &Start) -> Result<(State, Facts)> {
     match start.arch {
-        Arch::X86_64 => state::read(session, Layout::of_kernel(kernel)?),
+        Arch::X86_64 => {
+            let (state, facts) = state::read(session, Layout::of_kernel(kernel)?)?;
+            let is_x2apic = start.is_x2apic;
+            Ok((state, Facts { is_x2apic, ..facts }))
+        }
         Arch::Aarch64 => {
             let facts = Facts {
                 has_user_timer: start.has_user_timer,

@@ -1,7 +1,7 @@
 //! The machines of the matrix.
 
 use super::{Entry, Expected, Kernel, Loader};
-use crate::qemu::Firmware;
+use crate::qemu::{Emulator, Firmware};
 
 /// The least that the kernel needs of a processor, with Intel's and AMD's names for the rest.
 const CPU: &str = "Nehalem,+pdpe1gb";
@@ -16,6 +16,7 @@ const fn boots(by: &'static str) -> Expected {
 /// A `pc` that boots on one processor, and is not among the tests.
 const PC: Entry = Entry {
     name: "pc",
+    emulator: Emulator::Installed,
     machine: "pc",
     cpu: CPU,
     memory_mib: 512,
@@ -92,6 +93,40 @@ const fn disk(name: &'static str, machine: &'static str, firmware: Firmware) -> 
         ..PC
     }
 }
+
+/// A machine of the second emulator.
+const fn second(entry: Entry) -> Entry {
+    Entry {
+        emulator: Emulator::Second,
+        ..entry
+    }
+}
+
+/// A `q35` of the second emulator, whose processors can be in x2APIC mode, with an IOMMU, without which there are no more
+/// than 255. QEMU's own firmware for PVH leaves them in xAPIC mode; SeaBIOS and OVMF leave them in x2APIC mode, if
+/// one has a number above 254.
+const fn x2apic(name: &'static str, processors: &'static str, cores: u32, loader: Loader) -> Entry {
+    Entry {
+        machine: "q35,kernel-irqchip=split",
+        cpu: X2APIC,
+        more: "-device intel-iommu,intremap=on,eim=on",
+        loader,
+        ..second(several(name, processors, cores))
+    }
+}
+
+/// The same, with four processors, three of which have numbers from 255 on.
+const fn far(name: &'static str, cores: u32, loader: Loader) -> Entry {
+    Entry {
+        more: "-device intel-iommu,intremap=on,eim=on \
+               -device Nehalem-x86_64-cpu,socket-id=255,core-id=0,thread-id=0 \
+               -device Nehalem-x86_64-cpu,socket-id=256,core-id=0,thread-id=0 \
+               -device Nehalem-x86_64-cpu,socket-id=287,core-id=0,thread-id=0",
+        ..x2apic(name, "1,maxcpus=288,sockets=288", cores, loader)
+    }
+}
+
+const X2APIC: &str = "Nehalem,+pdpe1gb,+x2apic";
 
 const HUGE_PAGES: &str = "Sandglass needs a processor with 1 GiB pages (pdpe1gb)";
 const LONG_MODE: &str = "Sandglass needs a processor with long mode";
@@ -302,4 +337,59 @@ pub const MACHINES: &[Entry] = &[
         outcome: Expected::Boots { cores: 4, by: TWO },
         ..disk("UEFI, q35 with 4 processors of AMD", "q35", Firmware::Uefi)
     },
+    // Of the second emulator.
+    second(machine("newer pc", "pc", TWO)),
+    second(machine("newer q35", "q35", TWO)),
+    second(machine("newer microvm", "microvm", "PIT")),
+    Entry {
+        cpu: "max",
+        ..second(several("newer max, 4 processors", "4", 4))
+    },
+    Entry {
+        cpu: "EPYC",
+        ..second(several("newer EPYC, 2 cores of 2 threads", "4,cores=2,threads=2", 2))
+    },
+    x2apic("x2APIC: 1 processor", "1", 1, Loader::PvhAfterSeaBios),
+    x2apic("x2APIC: 4 processors", "4", 4, Loader::PvhAfterSeaBios),
+    x2apic("x2APIC: 255 processors", "255", 4, Loader::PvhAfterSeaBios),
+    x2apic("x2APIC: 288 processors", "288", 4, Loader::PvhAfterSeaBios),
+    x2apic("x2APIC: 288 processors, off", "288", 4, Loader::Pvh),
+    Entry {
+        kernel: Kernel::SmpRelease,
+        ..x2apic(
+            "x2APIC: 288 processors, release kernel",
+            "288",
+            4,
+            Loader::PvhAfterSeaBios,
+        )
+    },
+    Entry {
+        kernel: Kernel::Release,
+        ..x2apic(
+            "x2APIC: 288 processors, kernel for one",
+            "288",
+            1,
+            Loader::PvhAfterSeaBios,
+        )
+    },
+    x2apic(
+        "x2APIC: 288 processors, BIOS",
+        "288",
+        4,
+        Loader::Disk(Firmware::Bios),
+    ),
+    x2apic(
+        "x2APIC: 288 processors, UEFI",
+        "288",
+        4,
+        Loader::Disk(Firmware::Uefi),
+    ),
+    x2apic(
+        "x2APIC: 144 cores of 2 threads",
+        "288,cores=144,threads=2",
+        4,
+        Loader::PvhAfterSeaBios,
+    ),
+    far("x2APIC: numbers 0, 255, 256, 287", 4, Loader::PvhAfterSeaBios),
+    far("x2APIC: numbers 0, 255, 256, 287, off", 1, Loader::Pvh),
 ];
