@@ -13,7 +13,7 @@
 
 use core::arch::global_asm;
 use core::mem::size_of;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use super::handlers::{self, KernelStack, KERNEL_STACKS, STACK_START};
 use super::pvh::{CR0_PAGING, CR4_PAE};
@@ -21,11 +21,11 @@ use super::{descriptors, same_time};
 use crate::arch::turn::KernelGuard;
 use crate::arch::x86_64::machine::acpi::{Madt, BROADCAST, NOBODY};
 use crate::arch::x86_64::machine::apic::{self, Mode, Signal, IS_X2APIC, LOCAL_APIC};
-use crate::arch::x86_64::machine::cpu;
 use crate::arch::x86_64::machine::layout::{KERNEL_BASE, PAGE_SIZE, WINDOW_BASE};
 use crate::arch::x86_64::machine::paging::{self, START_PML4};
 use crate::arch::x86_64::machine::platform::Machine;
 use crate::arch::x86_64::machine::window::Window;
+use crate::arch::x86_64::machine::{cpu, mtrr};
 use crate::arch::Platform;
 use crate::boot::{List, Refusal};
 use crate::cores::{CoreId, CORES};
@@ -44,6 +44,10 @@ static LOCAL_APICS: AtomicU64 = AtomicU64::new(0);
 
 /// What each begins with in EFER: the kernel's page tables cannot be read without it.
 static START_EFER: AtomicU32 = AtomicU32::new(0);
+
+/// What the memory types of the core that boots come to, and whether another core's come to something else.
+static MEMORY_TYPES: AtomicU64 = AtomicU64::new(0);
+static MEMORY_TYPES_DIFFER: AtomicBool = AtomicBool::new(false);
 
 /// Time between a reset and the start, in microseconds, as the manual wants it.
 const RESET_US: u64 = 10_000;
@@ -78,9 +82,10 @@ const MAX_TRIED: usize = 255;
 /// `local_apics` is the physical address of the local APICs.
 ///
 /// # Errors
-/// The time-stamp counter of one that has started does not agree with this core's.
+/// The time-stamp counter of one that has started does not agree with this core's, or its memory types are others.
 pub fn start(machine: &Machine, madt: Madt, local_apics: u64, page: u64) -> Result<(), Refusal> {
     LOCAL_APICS.store(local_apics, Ordering::Relaxed);
+    MEMORY_TYPES.store(mtrr::digest(), Ordering::Relaxed);
     let own = apic::id_of(CoreId::BOOT);
     let end = if apic::mode() == Mode::X2Apic {
         NOBODY
@@ -118,6 +123,12 @@ pub fn start(machine: &Machine, madt: Madt, local_apics: u64, page: u64) -> Resu
         same_time::prepare();
         if start_one(machine, core, id, page) {
             check_time(machine)?;
+            if MEMORY_TYPES_DIFFER.load(Ordering::Relaxed) {
+                return Err(Refusal::Machine(
+                    "the memory-type range registers (MTRRs) of two cores differ: the firmware must set them alike, or \
+                     the single-core kernel be booted",
+                ));
+            }
             machine.add_core();
             next = cores.next();
         }
@@ -211,6 +222,9 @@ fn write_low(page: u64, bytes: [u8; LOW_CODE]) {
 /// of start-up, with interrupts off.
 extern "C" fn begin(core: CoreId) -> ! {
     apic::set_id(core, cpu::apic_id());
+    if !mtrr::agree(MEMORY_TYPES.load(Ordering::Relaxed)) {
+        MEMORY_TYPES_DIFFER.store(true, Ordering::Relaxed);
+    }
     same_time::answer();
     // SAFETY: called by assembly, once on each core; nothing is borrowed when the turn ends.
     let guard = unsafe { KernelGuard::enter(core) };

@@ -11,7 +11,7 @@ use crate::arch::x86_64::machine::apic::{self, LOCAL_APIC};
 use crate::arch::x86_64::machine::layout::{physical, PAGE_SIZE, WINDOW_SIZE};
 use crate::arch::x86_64::machine::platform::Machine;
 use crate::arch::x86_64::machine::window::Window;
-use crate::arch::x86_64::machine::{cpu, paging, serial};
+use crate::arch::x86_64::machine::{cpu, mtrr, paging, serial};
 use crate::arch::Platform;
 use crate::boot::{self, List, MachineInfo, Range, Refusal, RootTask};
 use crate::cores::{CoreId, CORES};
@@ -99,6 +99,8 @@ fn find(machine: &Machine, magic: u32, paddr: u64) -> Result<MachineInfo, Refusa
         }
     }
     let FreeMemory { mut free, module } = free_memory(&memory_map, kernel, file, WINDOW_SIZE)?;
+    mtrr::judge([kernel, module].into_iter().chain(free.iter().copied()))
+        .map_err(Refusal::Machine)?;
     // SAFETY: available RAM of the firmware's memory map, inside the window, beside the kernel's
     // image; `free_memory` returns each byte once. What the loader told lies in it too, and has
     // been read.
