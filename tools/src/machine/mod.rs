@@ -30,9 +30,11 @@ use crate::image;
 use crate::kernel::{self, KernelOptions, Variant};
 use crate::mutants::named::{self, Catalogue, Set};
 use crate::program;
+use crate::qemu::gdb::Gdb;
 use crate::qemu::session::{Folder, Session};
 use crate::qemu::{self, Boot, Emulator, Ending, Firmware, Machine};
 
+use inherited::Place;
 use state::{Facts, Layout, State};
 
 /// The root task, and what it prints when its threads run.
@@ -43,6 +45,7 @@ const SPINNING: &str = "spinning on ";
 const EVERYTHING: &str = "max";
 const TIMEOUT: Duration = Duration::from_secs(120);
 const MEMORY_MIB: u32 = 256;
+const ICOUNT: u8 = 3;
 
 /// A way to start a machine.
 #[derive(Clone, Copy)]
@@ -93,6 +96,24 @@ const fn pvh(name: &'static str, variant: Variant, cores: Cores) -> Start {
         is_x2apic: false,
         is_odd: false,
         is_test: true,
+    }
+}
+
+impl Start {
+    /// Has everything odd on the first `spoiled` processors that come to the kernel. Returns the machine, which is stopped, and
+    /// the last of them.
+    fn spoil(&self, folder: &Folder, kernel: &Path, spoiled: u32) -> Result<(Gdb, u32)> {
+        let first = match self.firmware {
+            None => Place::Pvh,
+            Some(_) => Place::Multiboot,
+        };
+        let mut gdb = inherited::stopped(&folder.file(DEBUGGER))?;
+        let mut processor = inherited::spoil(&mut gdb, kernel, first)?;
+        for _ in 1..spoiled {
+            gdb.step()?;
+            processor = inherited::spoil(&mut gdb, kernel, Place::FurtherCore)?;
+        }
+        Ok((gdb, processor))
     }
 }
 
@@ -151,6 +172,12 @@ pub const STARTS: &[Start] = &[
         is_odd: true,
         cpu: EVERYTHING,
         ..pvh("pvh::smp-debug-odd", Variant::Debug, SMP)
+    },
+    Start {
+        is_odd: true,
+        cpu: EVERYTHING,
+        firmware: Some(Firmware::Bios),
+        ..pvh("bios::smp-release-odd", Variant::Release, SMP)
     },
     Start {
         threads: 2,
@@ -293,11 +320,17 @@ pub fn look(start: &Start) -> Result<Vec<String>> {
         }
     };
     let mut findings = Vec::new();
-    if start.is_odd {
-        findings = beside(boot.clone(), start, &folder, |_| {
-            let _machine = inherited::spoiled(&folder.file(DEBUGGER), &kernel)?;
-            inherited::still_right(&mut Session::connect(&folder.file(SOCKET))?)
-        })?;
+    let places = if start.is_odd {
+        start.cores.number()
+    } else {
+        0
+    };
+    for spoiled in 1..=places {
+        findings.extend(beside(boot.clone(), start, &folder, |_| {
+            let (_machine, processor) = start.spoil(&folder, &kernel, spoiled)?;
+            let mut session = Session::connect(&folder.file(SOCKET))?;
+            inherited::still_right(&mut session, processor)
+        })?);
     }
     let (state, facts) = observe(boot, start, &kernel, &folder)?;
     findings.extend(judge(&state, &facts, start));
@@ -320,7 +353,8 @@ fn judge(state: &State, facts: &Facts, start: &Start) -> Vec<String> {
 fn observe(boot: Boot, start: &Start, kernel: &Path, folder: &Folder) -> Result<(State, Facts)> {
     beside(boot, start, folder, |console| {
         if start.is_odd {
-            inherited::spoiled(&folder.file(DEBUGGER), kernel)?.go_on()?;
+            let cores = start.cores.number();
+            start.spoil(folder, kernel, cores)?.0.go_on()?;
         }
         let cores = console
             .iter()
@@ -354,6 +388,9 @@ fn beside<T>(
         cpu: start.cpu.to_owned(),
         cores: start.cores.number(),
         memory_mib: MEMORY_MIB,
+        // Where a debugger stops it, so that a core which is late on a busy host is not given up.
+        icount: start.is_odd.then_some(ICOUNT),
+        is_debugged: start.is_odd,
         ..Machine::of(start.arch)
     };
     if let Some(model) = start.model {

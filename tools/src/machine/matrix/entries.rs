@@ -1,6 +1,7 @@
 //! The machines of the matrix.
 
 use super::{Entry, Expected, Kernel, Loader};
+use crate::machine::inherited::Place;
 use crate::qemu::{Emulator, Firmware};
 
 /// The least that the kernel needs of a processor, with Intel's and AMD's names for the rest.
@@ -23,6 +24,7 @@ const PC: Entry = Entry {
     processors: "1",
     more: "",
     loader: Loader::Pvh,
+    written: None,
     kernel: Kernel::Debug,
     outcome: boots(TWO),
     is_test: false,
@@ -94,6 +96,29 @@ const fn disk(name: &'static str, machine: &'static str, firmware: Firmware) -> 
     }
 }
 
+/// A `q35` on which memory has these types: registers are written by the kernel's loader.
+const fn types(name: &'static str, registers: &'static [(u32, u64)]) -> Entry {
+    Entry {
+        written: Some((Place::Pvh, registers)),
+        ..machine(name, "q35", TWO)
+    }
+}
+
+/// Registers of memory types: the default one, which has them all in use; and the first range, where it begins and how large
+/// it is. QEMU's processors have physical addresses of 40 bits.
+const DEFAULT_TYPE: u32 = 0x2ff;
+const RANGE: u32 = 0x200;
+const RANGE_MASK: u32 = 0x201;
+const TYPES_ON: u64 = 1 << 11;
+const WRITE_BACK: u64 = 6;
+const WRITE_THROUGH: u64 = 4;
+const UNCACHED: u64 = 0;
+const fn of_mib(mib: u64) -> u64 {
+    (1 << 40) - (mib << 20) | 1 << 11
+}
+const NOT_WRITE_BACK: &str =
+    "the memory-type range registers (MTRRs) make RAM another type than write-back";
+
 /// A machine of the second emulator.
 const fn second(entry: Entry) -> Entry {
     Entry {
@@ -125,6 +150,9 @@ const fn far(name: &'static str, cores: u32, loader: Loader) -> Entry {
         ..x2apic(name, "1,maxcpus=288,sockets=288", cores, loader)
     }
 }
+
+/// The register of the local APIC's base: of the first processor, on, in x2APIC mode.
+const X2APIC_ON: &[(u32, u64)] = &[(0x1b, 0xfee0_0d00)];
 
 const X2APIC: &str = "Nehalem,+pdpe1gb,+x2apic";
 
@@ -307,6 +335,72 @@ pub const MACHINES: &[Entry] = &[
         kernel: Kernel::SmpRelease,
         ..several("4 processors, release kernel", "4", 4)
     },
+    // Memory types.
+    tested(types(
+        "MTRRs: the default is write-back",
+        &[(DEFAULT_TYPE, TYPES_ON | WRITE_BACK)],
+    )),
+    types(
+        "MTRRs: the RAM is write-back",
+        &[
+            (DEFAULT_TYPE, TYPES_ON | UNCACHED),
+            (RANGE, WRITE_BACK),
+            (RANGE_MASK, of_mib(512)),
+        ],
+    ),
+    refused(
+        types(
+            "MTRRs: all is uncached",
+            &[(DEFAULT_TYPE, TYPES_ON | UNCACHED)],
+        ),
+        NOT_WRITE_BACK,
+    ),
+    refused(
+        types(
+            "MTRRs: half of the RAM is write-back",
+            &[
+                (DEFAULT_TYPE, TYPES_ON | UNCACHED),
+                (RANGE, WRITE_BACK),
+                (RANGE_MASK, of_mib(256)),
+            ],
+        ),
+        NOT_WRITE_BACK,
+    ),
+    tested(refused(
+        types(
+            "MTRRs: 1 MiB of the RAM is uncached",
+            &[
+                (DEFAULT_TYPE, TYPES_ON | WRITE_BACK),
+                (RANGE, 256 << 20 | UNCACHED),
+                (RANGE_MASK, of_mib(1)),
+            ],
+        ),
+        NOT_WRITE_BACK,
+    )),
+    refused(
+        Entry {
+            kernel: Kernel::Release,
+            ..types(
+                "MTRRs: the kernel is write-through, release kernel",
+                &[
+                    (DEFAULT_TYPE, TYPES_ON | WRITE_BACK),
+                    (RANGE, WRITE_THROUGH),
+                    (RANGE_MASK, of_mib(2)),
+                ],
+            )
+        },
+        NOT_WRITE_BACK,
+    ),
+    tested(refused(
+        Entry {
+            written: Some((
+                Place::FurtherCore,
+                &[(DEFAULT_TYPE, TYPES_ON | WRITE_BACK)],
+            )),
+            ..several("MTRRs: those of two cores differ", "2", 2)
+        },
+        "the memory-type range registers (MTRRs) of two cores differ",
+    )),
     // From a disk.
     disk("BIOS, pc", "pc", Firmware::Bios),
     Entry {
@@ -392,4 +486,12 @@ pub const MACHINES: &[Entry] = &[
     ),
     far("x2APIC: numbers 0, 255, 256, 287", 4, Loader::PvhAfterSeaBios),
     far("x2APIC: numbers 0, 255, 256, 287, off", 1, Loader::Pvh),
+    Entry {
+        written: Some((Place::Pvh, X2APIC_ON)),
+        ..x2apic("x2APIC: set by a loader", "1", 1, Loader::Pvh)
+    },
+    Entry {
+        written: Some((Place::Pvh, X2APIC_ON)),
+        ..x2apic("x2APIC: set by a loader, on the first of 4", "4", 4, Loader::Pvh)
+    },
 ];

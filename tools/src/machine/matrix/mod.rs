@@ -5,12 +5,15 @@ mod entries;
 mod page;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 
+use super::inherited::{self, Place};
 use crate::arch::Arch;
 use crate::cores::Cores;
 use crate::image;
@@ -44,11 +47,16 @@ pub struct Entry {
     /// More arguments of QEMU, with spaces between.
     more: &'static str,
     loader: Loader,
+    /// Registers that are written before the kernel's first instruction, as no firmware of the emulator does.
+    written: Option<Written>,
     kernel: Kernel,
     outcome: Expected,
     /// Whether it is among the tests, and not by command alone.
     pub is_test: bool,
 }
+
+/// Model-specific registers, on the processor that comes first to a place.
+type Written = (Place, &'static [(u32, u64)]);
 
 /// Who brings kernel and root task into memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -145,8 +153,34 @@ pub fn run(only: &str) -> Result<bool> {
 /// # Errors
 /// It cannot be tried.
 pub fn look(entry: &Entry) -> Result<Vec<String>> {
-    let outcome = qemu::run(&boot(entry)?).with_context(|| format!("machine {}", entry.name))?;
+    let boot = boot(entry)?;
+    let outcome = match entry.written {
+        None => qemu::run(&boot),
+        Some(written) => run_written(boot, &entry.kernel.build()?, written),
+    };
+    let outcome = outcome.with_context(|| format!("machine {}", entry.name))?;
     Ok(entry.outcome.findings(&outcome))
+}
+
+/// Boots with registers written.
+fn run_written(mut boot: Boot, kernel: &Path, (place, registers): Written) -> Result<Outcome> {
+    // One for each that runs at the same time.
+    static FOLDERS: AtomicUsize = AtomicUsize::new(0);
+    let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
+    let folder = Folder::new(&format!("matrix-written-{number}"))?;
+    let socket = folder.file("debugger");
+    let listen = format!("unix:{},server=on,wait=off", socket.display());
+    let debugger = ["-S".into(), "-gdb".into(), listen.into()];
+    boot.extra_args.extend(debugger);
+    thread::scope(|scope| {
+        let machine = scope.spawn(|| qemu::run(&boot));
+        let written = inherited::stopped(&socket).and_then(|mut gdb| {
+            inherited::write(&mut gdb, kernel, place, registers)?;
+            gdb.go_on()
+        });
+        let outcome = machine.join().expect("QEMU's thread does not panic")?;
+        written.map(|()| outcome)
+    })
 }
 
 fn boot(entry: &Entry) -> Result<Boot> {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
+use super::super::inherited::Place;
 use super::{Entry, Kernel, Loader, MACHINES};
 use crate::qemu::{second, Emulator};
 use crate::workspace;
@@ -78,11 +79,25 @@ fn add_row(text: &mut String, entry: &Entry) {
         Loader::PvhAfterSeaBios => "PVH, SeaBIOS".to_owned(),
         Loader::Disk(firmware) => format!("GRUB, {}", firmware.name().to_uppercase()),
     };
+    let written = match entry.written {
+        None => String::new(),
+        Some((place, registers)) => {
+            let registers: Vec<_> = registers
+                .iter()
+                .map(|(number, value)| format!("{number:#x} = {value:#x}"))
+                .collect();
+            let core = match place {
+                Place::Pvh | Place::Multiboot => "",
+                Place::FurtherCore => " of the second core",
+            };
+            format!("; WRMSR{core} {}", registers.join(", "))
+        }
+    };
     let star = if entry.is_test { " \\*" } else { "" };
     // Writing to a string does not fail.
     let _ = writeln!(
         text,
-        "| {}{star} | `{}` | `{}` | {} | `{}` | {kernel}; {loader} | {} |",
+        "| {}{star} | `{}` | `{}` | {} | `{}` | {kernel}; {loader}{written} | {} |",
         entry.name,
         entry.machine,
         entry.cpu,
