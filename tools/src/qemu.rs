@@ -229,6 +229,8 @@ pub struct Boot {
     /// End the run with the status that a line says which begins with this: of a guest whose programs have no other way, or
     /// must not have it. None of its hostile programs may have the console.
     pub says_end: Option<&'static str>,
+    /// On x86_64, the device by which a guest ends the machine is where no guest looks for it, so that the machine stays.
+    pub is_endless: bool,
     /// Copy the console to standard output as it comes.
     pub echo: bool,
     /// Copy the console to this file, too.
@@ -277,6 +279,7 @@ impl From<Medium> for Boot {
             watches_mode: false,
             says_end: None,
             input: Input::None,
+            is_endless: false,
             echo: false,
             log: None,
             annotator: Annotator::default(),
@@ -477,6 +480,7 @@ fn virtual_time(machine: &Machine) -> Option<String> {
 fn way_to_end(boot: &Boot) -> [&'static str; 2] {
     const SEMIHOSTING: &str = "-semihosting-config";
     match boot.machine.arch {
+        Arch::X86_64 if boot.is_endless => ["-device", "isa-debug-exit,iobase=0x5f4,iosize=0x04"],
         Arch::X86_64 => ["-device", "isa-debug-exit,iobase=0xf4,iosize=0x04"],
         // The debug kernel ends the machine by it.
         Arch::Aarch64 if boot.user_semihosting => {
