@@ -114,7 +114,7 @@ const WRITE_BACK: u64 = 6;
 const WRITE_THROUGH: u64 = 4;
 const UNCACHED: u64 = 0;
 const fn of_mib(mib: u64) -> u64 {
-    (1 << 40) - (mib << 20) | 1 << 11
+    ((1 << 40) - (mib << 20)) | (1 << 11)
 }
 const NOT_WRITE_BACK: &str =
     "the memory-type range registers (MTRRs) make RAM another type than write-back";
@@ -371,7 +371,7 @@ pub const MACHINES: &[Entry] = &[
             "MTRRs: 1 MiB of the RAM is uncached",
             &[
                 (DEFAULT_TYPE, TYPES_ON | WRITE_BACK),
-                (RANGE, 256 << 20 | UNCACHED),
+                (RANGE, (256 << 20) | UNCACHED),
                 (RANGE_MASK, of_mib(1)),
             ],
         ),
