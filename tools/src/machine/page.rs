@@ -62,8 +62,8 @@ machine check on core 1, kernel at 0xffffffff8010cf3f: bank 3, status 0xbe000000
 ```
 
 The bank is the first one that has an error; the processor's manual explains its status. At the start, each core forgets the
-errors of before, and has every bank report. The core that comes first interrupts all others, which stop; if all come at once,
-one of them speaks. A second machine check before the first one is dealt with resets the machine: that is the processor's
+errors of before, and has every bank report. The core that comes first interrupts all others, which stop (`machine_events::no_core_runs_on_when_one_has_ended_the_machine`);
+if all come at once, one of them speaks. A second machine check before the first one is dealt with resets the machine: that is the processor's
 rule. So does one that comes before the kernel's gates are loaded. The time until the end is that of the line, 87 µs for each
 character on a real port; no thread runs on that core meanwhile, and on the others none after the interrupt.
 
