@@ -435,6 +435,9 @@ pub struct ImageArgs {
 pub struct MachineStateArgs {
     #[command(subcommand)]
     pub action: Option<MachineAction>,
+    /// Only starts, or machines of the matrix, whose name contains this
+    #[arg(long, value_name = "PATTERN", global = true, default_value = "")]
+    pub only: String,
     /// Of which architecture machines are looked at
     #[arg(long, value_enum, default_value_t, global = true)]
     pub arch: Arch,
@@ -449,6 +452,8 @@ pub enum MachineAction {
     Spoiled,
     /// Boot on many machines and processors of the emulator: each boots, or is refused in words (x86_64)
     Matrix,
+    /// Fetch a second, newer emulator into the target directory, for machines that the installed one does not have
+    Emulator,
     /// Boot on a host that is kept busy: the clock is within 0.1 % of the emulator's, or refused (x86_64)
     Busy {
         /// How often

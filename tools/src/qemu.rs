@@ -7,6 +7,7 @@
 pub mod gdb;
 mod mode;
 mod printer;
+pub mod second;
 pub mod session;
 
 use std::ffi::{OsStr, OsString};
@@ -99,6 +100,16 @@ impl Machine {
 
 /// The option of an aarch64 processor whose counter counts nanoseconds.
 const VIRTUAL_CLOCK: &str = ",cntfrq=1000000000";
+
+/// Which emulator of x86_64 runs a machine.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Emulator {
+    /// The one that is installed.
+    #[default]
+    Installed,
+    /// A newer one, which must have been [fetched](second).
+    Second,
+}
 
 /// What the guest reads from its serial port.
 #[derive(Debug, Clone, Default)]
@@ -207,6 +218,7 @@ impl fmt::Debug for Ending {
 pub struct Boot {
     pub medium: Medium,
     pub machine: Machine,
+    pub emulator: Emulator,
     /// End the run when this text appears on the console.
     pub until: Option<String>,
     /// End the run after this much of the host's time.
@@ -224,6 +236,8 @@ pub struct Boot {
     /// End the run with the status that a line says which begins with this: of a guest whose programs have no other way, or
     /// must not have it. None of its hostile programs may have the console.
     pub says_end: Option<&'static str>,
+    /// On x86_64, the device by which a guest ends the machine is where no guest looks for it, so that the machine stays.
+    pub is_endless: bool,
     /// Copy the console to standard output as it comes.
     pub echo: bool,
     /// Copy the console to this file, too.
@@ -263,6 +277,7 @@ impl From<Medium> for Boot {
         Self {
             medium,
             machine: Machine::default(),
+            emulator: Emulator::Installed,
             until: None,
             timeout: None,
             silence: None,
@@ -271,6 +286,7 @@ impl From<Medium> for Boot {
             watches_mode: false,
             says_end: None,
             input: Input::None,
+            is_endless: false,
             echo: false,
             log: None,
             annotator: Annotator::default(),
@@ -387,19 +403,7 @@ fn terminate(child: &mut Child) -> Result<()> {
 /// A file or QEMU is missing; or the machine is none that the board can be.
 pub fn command(boot: &Boot) -> Result<Command> {
     let machine = &boot.machine;
-    let (emulator, package) = machine.arch.emulator();
-    let Some(qemu) = find_on_path(emulator) else {
-        bail!("`{emulator}` is not installed: on Debian, `apt-get install {package}`");
-    };
-    // Should we be killed, QEMU must not run on.
-    let mut command = match find_on_path("setpriv") {
-        Some(setpriv) => {
-            let mut command = Command::new(setpriv);
-            command.args(["--pdeathsig", "KILL", "--"]).arg(qemu);
-            command
-        }
-        None => Command::new(qemu),
-    };
+    let mut command = emulator(boot)?;
     add_medium(&mut command, machine.arch, &boot.medium)?;
     add_tree(&mut command, boot)?;
     command.args(["-machine", &machine.model, "-cpu", &machine.cpu]);
@@ -431,6 +435,31 @@ pub fn command(boot: &Boot) -> Result<Command> {
     Ok(command)
 }
 
+/// The emulator, without arguments for the machine.
+fn emulator(boot: &Boot) -> Result<Command> {
+    // Should we be killed, QEMU must not run on.
+    let command = |qemu: &Path| match find_on_path("setpriv") {
+        Some(setpriv) => {
+            let mut command = Command::new(setpriv);
+            command.args(["--pdeathsig", "KILL", "--"]).arg(qemu);
+            command
+        }
+        None => Command::new(qemu),
+    };
+    if boot.emulator == Emulator::Second {
+        let second = second::program()?;
+        let mut command = command(&second.path);
+        let (variable, modules) = second.modules;
+        command.args(second.arguments).env(variable, modules);
+        return Ok(command);
+    }
+    let (emulator, package) = boot.machine.arch.emulator();
+    let Some(qemu) = find_on_path(emulator) else {
+        bail!("`{emulator}` is not installed: on Debian, `apt-get install {package}`");
+    };
+    Ok(command(&qemu))
+}
+
 /// Gives the machine a device tree, if QEMU does not make it and nobody else brings it along.
 ///
 /// # Errors
@@ -458,6 +487,7 @@ fn virtual_time(machine: &Machine) -> Option<String> {
 fn way_to_end(boot: &Boot) -> [&'static str; 2] {
     const SEMIHOSTING: &str = "-semihosting-config";
     match boot.machine.arch {
+        Arch::X86_64 if boot.is_endless => ["-device", "isa-debug-exit,iobase=0x5f4,iosize=0x04"],
         Arch::X86_64 => ["-device", "isa-debug-exit,iobase=0xf4,iosize=0x04"],
         // The debug kernel ends the machine by it.
         Arch::Aarch64 if boot.user_semihosting => {

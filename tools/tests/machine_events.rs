@@ -2,7 +2,8 @@
 //! monitor raises them.
 
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{mpsc, Arc};
 use std::thread;
 use std::time::Duration;
 
@@ -11,8 +12,9 @@ use sandglass_tools::cores::Cores;
 use sandglass_tools::kernel::{self, KernelOptions, Variant};
 use sandglass_tools::program;
 use sandglass_tools::qemu::gdb::Gdb;
-use sandglass_tools::qemu::session::{Folder, Session};
-use sandglass_tools::qemu::{self, Boot, End, Outcome};
+use sandglass_tools::qemu::session::{retry, Folder, Session};
+use sandglass_tools::qemu::{self, Boot, End, Ending, Outcome};
+use serde_json::json;
 
 /// Status with which the kernel stops then.
 const STATUS: u8 = 5;
@@ -41,24 +43,36 @@ fn beside(
     is_debugged: bool,
     act: impl FnOnce(&mpsc::Receiver<String>, &Folder),
 ) -> Outcome {
-    let folder = Folder::new(&format!("events-{:?}", thread::current().id())).unwrap();
-    let (lines, console) = mpsc::channel();
-    let mut boot = Boot {
-        timeout: Some(Duration::from_secs(60)),
-        lines: Some(lines),
-        ..Boot::new(kernel, program::build(root_task).unwrap())
-    };
-    boot.machine.cores = cores.number();
-    for (option, name) in [("-qmp", "socket"), ("-gdb", "gdb")] {
-        let path = folder.file(name);
-        let listen = format!("unix:{},server=on,wait=off", path.display());
-        boot.extra_args.extend([option.into(), listen.into()]);
-    }
+    let mut boot = booted(kernel, cores, root_task);
     if is_debugged {
         boot.machine.is_debugged = true;
         // Cores take turns, so none is done before the others come to where they are waited for.
         boot.machine.keep_virtual_time(0);
         boot.extra_args.push("-S".into());
+    }
+    beside_boot(boot, act)
+}
+
+/// `root_task` on a machine with so many cores.
+fn booted(kernel: &Path, cores: Cores, root_task: &str) -> Boot {
+    let mut boot = Boot::new(kernel, program::build(root_task).unwrap());
+    boot.machine.cores = cores.number();
+    boot
+}
+
+/// Has `act` done beside a machine; it is told what the console says.
+fn beside_boot(boot: Boot, act: impl FnOnce(&mpsc::Receiver<String>, &Folder)) -> Outcome {
+    let folder = Folder::new(&format!("events-{:?}", thread::current().id())).unwrap();
+    let (lines, console) = mpsc::channel();
+    let mut boot = Boot {
+        timeout: Some(Duration::from_secs(60)),
+        lines: Some(lines),
+        ..boot
+    };
+    for (option, name) in [("-qmp", "socket"), ("-gdb", "gdb")] {
+        let path = folder.file(name);
+        let listen = format!("unix:{},server=on,wait=off", path.display());
+        boot.extra_args.extend([option.into(), listen.into()]);
     }
     thread::scope(|scope| {
         let machine = scope.spawn(|| {
@@ -127,8 +141,7 @@ fn symbol(kernel: &Path, name: &str) -> u64 {
     symbol.address()
 }
 
-/// The core that a machine check comes to ends the machine while another one runs. Whether that stops before is not looked at:
-/// neither waits for the other.
+/// The core that a machine check comes to ends the machine while another one runs; neither waits for the other.
 #[test]
 fn one_of_several_cores_ends_the_machine() {
     const PLACE: &str = "5fatal10of_machine";
@@ -144,6 +157,41 @@ fn one_of_several_cores_ends_the_machine() {
         gdb.go_on().unwrap();
     });
     assert!(said(&outcome).starts_with("machine check on core 0, "));
+}
+
+/// All of them ran user code until then, and nothing ends the emulator here, so that they could run on.
+#[test]
+fn no_core_runs_on_when_one_has_ended_the_machine() {
+    let cores = Cores::Smp(4);
+    for variant in [Variant::Release, Variant::Debug] {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let over = Arc::clone(&is_over);
+        let boot = Boot {
+            is_endless: true,
+            ending: Some(Ending::new(Duration::from_millis(20), move || {
+                over.load(Ordering::Relaxed)
+            })),
+            ..booted(&kernel(variant, cores), cores, "spinners")
+        };
+        beside_boot(boot, |console, folder| {
+            let has = |text| console.iter().find(|line: &String| line.contains(text));
+            has("spinning on ").unwrap();
+            let mut session = Session::connect(&folder.file("socket")).unwrap();
+            session.stop_in_user_code(cores.number() as usize).unwrap();
+            assert_eq!(session.monitor(MACHINE_CHECK_ON_0).unwrap(), "");
+            session.ask("cont", json!({})).unwrap();
+            has("machine check on core 0").unwrap();
+            // An emulator on a busy host may not have let the others do anything yet.
+            let stopped = retry(|| {
+                let registers = session.halted_registers().unwrap();
+                let have_stopped = registers.matches("HLT=1").count();
+                (have_stopped == cores.number() as usize).then_some(registers)
+            });
+            let registers = stopped.expect("a core runs on");
+            assert!(!registers.contains("CPL=3"), "{registers}");
+            is_over.store(true, Ordering::Relaxed);
+        });
+    }
 }
 
 /// While nobody runs: a core of its own has nothing to do.

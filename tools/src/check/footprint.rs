@@ -7,10 +7,10 @@ use super::call_graph::callees;
 
 const KIB: u64 = 1024;
 /// Maximum bytes of code of the single-core kernel, and of the SMP kernel.
-const TEXT: u64 = 100 * KIB;
-const SMP_TEXT: u64 = 123 * KIB;
+const TEXT: u64 = 101 * KIB;
+const SMP_TEXT: u64 = 125 * KIB;
 /// And of one with several domains, for one core: the queues of a domain are found by its number.
-const DOMAINS_TEXT: u64 = 104 * KIB;
+const DOMAINS_TEXT: u64 = 105 * KIB;
 /// The same for aarch64, of which an instruction has four bytes.
 const AARCH64_TEXT: u64 = 91 * KIB;
 const AARCH64_SMP_TEXT: u64 = 103 * KIB;

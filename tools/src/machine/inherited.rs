@@ -1,8 +1,10 @@
 //! A machine as no firmware should leave it: before the first instruction of the kernel, a piece of code sets what it can
 //! of the processor's state to values that the kernel must not keep. The boot protocols let a loader do so: they say little
-//! more than that the processor is in protected mode, without paging, with interrupts off.
+//! more than that the processor is in protected mode, without paging, with interrupts off. A further core comes from a reset
+//! of its own (INIT), which leaves less than the code sets.
 //!
-//! The code is written into memory by QEMU's stub for GDB, which stops the machine at the kernel's entry.
+//! The code is written into memory by QEMU's stub for GDB, which stops the machine at the kernel's entry, or where a further
+//! core is in protected mode.
 
 use std::path::Path;
 
@@ -24,15 +26,59 @@ const HANDLER: u32 = CODE + 0x1100;
 const NUMBERS: u32 = CODE + 0x1200;
 const IDT: u32 = CODE + 0x2000;
 
-/// Null, code and data of 32 bits, and a local table of 64 KiB at address 0.
-const SEGMENTS: [u64; 4] = [
+/// Null, code and data of 32 bits, code of 64 bits, where a further core expects it, and a local table of 64 KiB at address 0.
+const SEGMENTS: [u64; 5] = [
     0,
     0x00cf_9b00_0000_ffff,
     0x00cf_9300_0000_ffff,
+    0x00af_9b00_0000_ffff,
     0x0000_8200_0000_ffff,
 ];
 const CODE_SEGMENT: u16 = 8;
-const LOCAL_TABLE: u16 = 24;
+const LOCAL_TABLE: u16 = 32;
+/// What the kernel's image adds to its physical addresses.
+const KERNEL_BASE: u64 = 0xffff_ffff_8000_0000;
+
+/// Where a processor comes to a kernel, in protected mode without paging.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// The first one, by PVH.
+    Pvh,
+    /// The first one, by Multiboot2.
+    Multiboot,
+    /// A further one.
+    FurtherCore,
+}
+
+impl Place {
+    const fn symbol(self) -> &'static str {
+        match self {
+            Place::Pvh => "pvh_entry",
+            Place::Multiboot => "multiboot2_entry",
+            Place::FurtherCore => "sandglass_core_start",
+        }
+    }
+
+    /// What EAX must have there.
+    const fn eax(self) -> u32 {
+        match self {
+            Place::Multiboot => 0x36d7_6289,
+            Place::Pvh | Place::FurtherCore => 0,
+        }
+    }
+
+    /// The physical address.
+    fn address(self, kernel: &Path) -> Result<u32> {
+        let bytes = std::fs::read(kernel)
+            .with_context(|| format!("cannot read the kernel `{}`", kernel.display()))?;
+        let file = object::File::parse(&*bytes).context("the kernel is no ELF file")?;
+        let name = self.symbol();
+        let mut symbols = file.symbols();
+        let symbol = symbols.find(|symbol| symbol.name() == Ok(name));
+        let symbol = symbol.with_context(|| format!("the kernel has no `{name}`"))?;
+        Ok(u32::try_from(symbol.address().wrapping_sub(KERNEL_BASE))?)
+    }
+}
 
 const LOCAL_APIC: u32 = 0xfee0_0000;
 const IO_APIC: u32 = 0xfec0_0000;
@@ -132,11 +178,16 @@ impl Code {
     }
 }
 
-/// The code, which ends by a jump to `entry`. It keeps EBX, in which the kernel is told where the loader's structure is.
-fn code(entry: u32) -> Vec<u8> {
+/// The code, which ends by a jump to `entry`, which is that of `place`. It keeps EBX, in which the kernel is told where the
+/// loader's structure is.
+fn code(place: Place, entry: u32) -> Vec<u8> {
     let mut code = Code::default();
     // mov esp, STACK; lgdt; far jump to what follows; lidt; lldt.
     code.bytes(&[0xbc]).number(STACK);
+    if place == Place::FurtherCore {
+        // mov ax, 16; mov ds, ax; mov ss, ax.
+        code.bytes(&[0x66, 0xb8, 16, 0, 0x8e, 0xd8, 0x8e, 0xd0]);
+    }
     code.bytes(&[0x0f, 0x01, 0x15]).number(NUMBERS);
     let next = CODE + code.0.len() as u32 + 7;
     code.bytes(&[0xea]).number(next);
@@ -144,10 +195,35 @@ fn code(entry: u32) -> Vec<u8> {
     code.bytes(&[0x0f, 0x01, 0x1d]).number(NUMBERS + 8);
     code.eax(LOCAL_TABLE.into()).bytes(&[0x0f, 0x00, 0xd0]);
     registers(&mut code);
-    interrupts(&mut code);
+    // Between interrupts of the timer, in its counts. A further core waits long for its turn: shorter ones would keep the
+    // emulator busy.
+    let period = if place == Place::FurtherCore {
+        1_000_000
+    } else {
+        1000
+    };
+    local_interrupts(&mut code, period);
+    if place != Place::FurtherCore {
+        // Those of the machine are the kernel's then.
+        open_lines(&mut code);
+    }
     // Flags that IRET and others heed: alignment checks, nested task, I/O privilege; not interrupts. push; popfd; push; ret.
     code.bytes(&[0x68]).number(0x0024_7002).bytes(&[0x9d]);
+    code.eax(place.eax());
     code.bytes(&[0x68]).number(entry).bytes(&[0xc3]);
+    code.0
+}
+
+/// Code that writes these model-specific registers, and then jumps to `entry`, which is that of `place`. It has no stack.
+fn writes(place: Place, entry: u32, registers: &[(u32, u64)]) -> Vec<u8> {
+    let mut code = Code::default();
+    for &(register, value) in registers {
+        code.msr(register, value);
+    }
+    code.eax(place.eax());
+    // jmp, relative to what follows.
+    let next = CODE + code.0.len() as u32 + 5;
+    code.bytes(&[0xe9]).number(entry.wrapping_sub(next));
     code.0
 }
 
@@ -191,7 +267,7 @@ fn registers(code: &mut Code) {
     code.debug(7, 0xdddd_04aa);
 }
 
-fn interrupts(code: &mut Code) {
+fn local_interrupts(code: &mut Code, period: u32) {
     // The local APIC is on; an interrupt is taken. sti; nop; cli.
     code.local_apic(0x80, 0).local_apic(0xf0, 0x1ab);
     code.local_apic(0x300, 0x4_4000 | u32::from(IN_SERVICE));
@@ -199,7 +275,7 @@ fn interrupts(code: &mut Code) {
     // Another one waits: the timer's, again and again.
     code.local_apic(0x3e0, 3);
     code.local_apic(0x320, 0x2_0000 | u32::from(WAITING));
-    code.local_apic(0x380, 1000);
+    code.local_apic(0x380, period);
     code.local_apic(0xd0, 0xff00_0000)
         .local_apic(0xe0, 0x0fff_ffff);
     // The legacy controllers' lines, a fixed vector in place of NMI, and others.
@@ -208,6 +284,9 @@ fn interrupts(code: &mut Code) {
         .local_apic(0x360, 0xe2)
         .local_apic(0x370, 0xe3);
     code.local_apic(0x80, 0xff);
+}
+
+fn open_lines(code: &mut Code) {
     // Each line of the I/O APIC is open, and asserted is high.
     for pin in 0..24 {
         code.store(IO_APIC, 0x10 + 2 * pin);
@@ -217,32 +296,57 @@ fn interrupts(code: &mut Code) {
     code.port(0x21, 0).port(0xa1, 0);
 }
 
-/// A machine that is being started, with a debugger's socket, which has executed the code, and is stopped at the kernel's
-/// entry again.
+/// A machine that is being started, with a debugger's socket, and is stopped before the first instruction.
+///
+/// # Errors
+/// QEMU does not answer.
+pub fn stopped(socket: &Path) -> Result<Gdb> {
+    Gdb::connect(socket)
+}
+
+/// Lets a machine go on until a processor comes to the kernel there, and execute code that leaves everything odd; it is stopped
+/// at that place again. Returns which processor, from 0.
 ///
 /// # Errors
 /// The machine does not come there.
-pub fn spoiled(socket: &Path, kernel: &Path) -> Result<Gdb> {
-    let mut gdb = Gdb::connect(socket)?;
-    let entry = entry(kernel)?;
+pub fn spoil(gdb: &mut Gdb, kernel: &Path, place: Place) -> Result<u32> {
+    execute(gdb, kernel, place, |entry| memory(place, entry))
+}
+
+/// The same, with code that writes these model-specific registers.
+///
+/// # Errors
+/// As above.
+pub fn write(gdb: &mut Gdb, kernel: &Path, place: Place, registers: &[(u32, u64)]) -> Result<u32> {
+    execute(gdb, kernel, place, |entry| {
+        Ok(vec![(CODE, writes(place, entry, registers))])
+    })
+}
+
+fn execute(
+    gdb: &mut Gdb,
+    kernel: &Path,
+    place: Place,
+    memory: impl FnOnce(u32) -> Result<Vec<(u32, Vec<u8>)>>,
+) -> Result<u32> {
+    let entry = place.address(kernel)?;
     gdb.run_to(entry.into())?;
     for (address, bytes) in memory(entry)? {
         gdb.write(address.into(), &bytes)?;
     }
     gdb.jump(CODE.into())?;
-    gdb.run_to(entry.into())?;
-    Ok(gdb)
+    gdb.run_to(entry.into())
 }
 
 /// What is written into memory, by address: the code, which ends by a jump to `entry`, and what it needs.
-fn memory(entry: u32) -> Result<[(u32, Vec<u8>); 5]> {
+fn memory(place: Place, entry: u32) -> Result<Vec<(u32, Vec<u8>)>> {
     let pointer = |bytes: u16, base: u32| {
         let mut pointer = bytes.to_le_bytes().to_vec();
         pointer.extend(base.to_le_bytes());
         pointer.resize(8, 0);
         pointer
     };
-    let mut numbers = pointer(31, GDT);
+    let mut numbers = pointer(39, GDT);
     numbers.extend(pointer(0x7ff, IDT));
     // For the FPU: rounds down, and raises all exceptions.
     numbers.extend(0x0440_u32.to_le_bytes());
@@ -255,9 +359,9 @@ fn memory(entry: u32) -> Result<[(u32, Vec<u8>); 5]> {
         .iter()
         .flat_map(|word| word.to_le_bytes())
         .collect();
-    let code = code(entry);
+    let code = code(place, entry);
     ensure!(code.len() < 0x1000, "the code is too long");
-    Ok([
+    Ok(vec![
         (CODE, code),
         (GDT, segments),
         // iretd
@@ -267,27 +371,15 @@ fn memory(entry: u32) -> Result<[(u32, Vec<u8>); 5]> {
     ])
 }
 
-/// Where QEMU enters a kernel.
-fn entry(kernel: &Path) -> Result<u32> {
-    const NAME: &str = "pvh_entry_physical";
-    let bytes = std::fs::read(kernel)
-        .with_context(|| format!("cannot read the kernel `{}`", kernel.display()))?;
-    let file = object::File::parse(&*bytes).context("the kernel is no ELF file")?;
-    let mut symbols = file.symbols();
-    let symbol = symbols.find(|symbol| symbol.name() == Ok(NAME));
-    let address = symbol.context("the kernel has no entry for PVH")?.address();
-    Ok(u32::try_from(address)?)
-}
-
-/// What the code did not set wrong although it is to, of a machine that is stopped at the kernel's entry and does not go on.
+/// What the code did not set wrong although it is to, on `processor` of a machine that is stopped behind it and does not go on.
 ///
 /// # Errors
 /// The machine cannot be read.
-pub fn still_right(session: &mut Session) -> Result<Vec<String>> {
+pub fn still_right(session: &mut Session, processor: u32) -> Result<Vec<String>> {
     let bytes = session.migrate()?;
     let stream = Stream::parse(&bytes)?;
-    let mut fields: Fields = stream.device("cpu", 0)?;
-    for (name, value) in stream.device("apic", 0)? {
+    let mut fields: Fields = stream.device("cpu", processor)?;
+    for (name, value) in stream.device("apic", processor)? {
         fields.insert(format!("apic.{name}"), value);
     }
     super::state::add_machine_checks(&mut fields)?;
@@ -311,7 +403,7 @@ pub fn still_right(session: &mut Session) -> Result<Vec<String>> {
         };
         if !is_wrong {
             findings.push(format!(
-                "{title} is {found:#x} before the kernel starts: that is right"
+                "processor {processor}: {title} is {found:#x} before the kernel has it: that is right"
             ));
         }
     }

@@ -30,9 +30,11 @@ use crate::image;
 use crate::kernel::{self, KernelOptions, Variant};
 use crate::mutants::named::{self, Catalogue, Set};
 use crate::program;
+use crate::qemu::gdb::Gdb;
 use crate::qemu::session::{Folder, Session};
-use crate::qemu::{self, Boot, Ending, Firmware, Machine};
+use crate::qemu::{self, Boot, Emulator, Ending, Firmware, Machine};
 
+use inherited::Place;
 use state::{Facts, Layout, State};
 
 /// The root task, and what it prints when its threads run.
@@ -43,12 +45,14 @@ const SPINNING: &str = "spinning on ";
 const EVERYTHING: &str = "max";
 const TIMEOUT: Duration = Duration::from_secs(120);
 const MEMORY_MIB: u32 = 256;
+const ICOUNT: u8 = 3;
 
 /// A way to start a machine.
 #[derive(Clone, Copy)]
 pub struct Start {
     pub name: &'static str,
     pub arch: Arch,
+    emulator: Emulator,
     /// QEMU's machine, unless it is the architecture's usual one.
     model: Option<&'static str>,
     /// On aarch64: whether programs are let have the clock and the physical timer, which the ABI's profile does not.
@@ -62,6 +66,12 @@ pub struct Start {
     cpu: &'static str,
     /// Hardware threads of each core.
     threads: u32,
+    /// QEMU's `-smp`, unless cores and threads say it.
+    processors: Option<&'static str>,
+    /// More arguments of QEMU, with spaces between.
+    more: &'static str,
+    /// Whether firmware leaves local APICs in x2APIC mode.
+    is_x2apic: bool,
     /// Whether the kernel [inherits](inherited) what no firmware should leave.
     is_odd: bool,
     /// Whether it is among the tests, and not by command alone.
@@ -72,6 +82,7 @@ const fn pvh(name: &'static str, variant: Variant, cores: Cores) -> Start {
     Start {
         name,
         arch: Arch::X86_64,
+        emulator: Emulator::Installed,
         model: None,
         has_user_timer: false,
         firmware: None,
@@ -80,8 +91,29 @@ const fn pvh(name: &'static str, variant: Variant, cores: Cores) -> Start {
         cores,
         cpu: Arch::X86_64.cpu(),
         threads: 1,
+        processors: None,
+        more: "",
+        is_x2apic: false,
         is_odd: false,
         is_test: true,
+    }
+}
+
+impl Start {
+    /// Has everything odd on the first `spoiled` processors that come to the kernel. Returns the machine, which is stopped, and
+    /// the last of them.
+    fn spoil(&self, folder: &Folder, kernel: &Path, spoiled: u32) -> Result<(Gdb, u32)> {
+        let first = match self.firmware {
+            None => Place::Pvh,
+            Some(_) => Place::Multiboot,
+        };
+        let mut gdb = inherited::stopped(&folder.file(DEBUGGER))?;
+        let mut processor = inherited::spoil(&mut gdb, kernel, first)?;
+        for _ in 1..spoiled {
+            gdb.step()?;
+            processor = inherited::spoil(&mut gdb, kernel, Place::FurtherCore)?;
+        }
+        Ok((gdb, processor))
     }
 }
 
@@ -91,6 +123,22 @@ const fn linux(name: &'static str, variant: Variant, cores: Cores) -> Start {
         arch: Arch::Aarch64,
         cpu: Arch::Aarch64.cpu(),
         ..pvh(name, variant, cores)
+    }
+}
+
+/// A start of the second emulator's, with processors of which so many make firmware leave x2APIC mode on.
+const fn x2apic(name: &'static str, variant: Variant, firmware: Option<Firmware>) -> Start {
+    Start {
+        emulator: Emulator::Second,
+        firmware,
+        has_seabios: firmware.is_none(),
+        model: Some("q35,kernel-irqchip=split"),
+        cpu: EVERYTHING,
+        processors: Some("288"),
+        more: "-device intel-iommu,intremap=on,eim=on",
+        is_x2apic: true,
+        is_test: false,
+        ..pvh(name, variant, SMP)
     }
 }
 
@@ -126,6 +174,12 @@ pub const STARTS: &[Start] = &[
         ..pvh("pvh::smp-debug-odd", Variant::Debug, SMP)
     },
     Start {
+        is_odd: true,
+        cpu: EVERYTHING,
+        firmware: Some(Firmware::Bios),
+        ..pvh("bios::smp-release-odd", Variant::Release, SMP)
+    },
+    Start {
         threads: 2,
         ..pvh("pvh::smp-release-threads", Variant::Release, Cores::Smp(2))
     },
@@ -157,6 +211,14 @@ pub const STARTS: &[Start] = &[
         firmware: Some(Firmware::Uefi),
         ..pvh("uefi::smp-release", Variant::Release, SMP)
     },
+    x2apic("x2apic::smp-debug", Variant::Debug, None),
+    x2apic("x2apic::smp-release", Variant::Release, None),
+    Start {
+        cores: Cores::Single,
+        ..x2apic("x2apic::release", Variant::Release, None)
+    },
+    x2apic("x2apic::bios", Variant::Release, Some(Firmware::Bios)),
+    x2apic("x2apic::uefi", Variant::Release, Some(Firmware::Uefi)),
     linux("aarch64::release", Variant::Release, Cores::Single),
     linux("aarch64::smp-debug", Variant::Debug, SMP),
     Start {
@@ -187,14 +249,18 @@ pub const STARTS: &[Start] = &[
 /// `sandglass machine`.
 pub fn run(args: &MachineStateArgs) -> Result<ExitCode> {
     let good = match args.action {
-        None => look_at_all(args.arch)?,
+        None => look_at_all(args.arch, &args.only)?,
         Some(MachineAction::Table) => {
             println!("{}", page::write()?.display());
             println!("{}", matrix::write()?.display());
             true
         }
         Some(MachineAction::Spoiled) => look_at_spoiled(args.arch)?,
-        Some(MachineAction::Matrix) => matrix::run()?,
+        Some(MachineAction::Matrix) => matrix::run(&args.only)?,
+        Some(MachineAction::Emulator) => {
+            println!("{}", qemu::second::fetch()?.display());
+            true
+        }
         Some(MachineAction::Busy { boots }) => busy::run(boots)?,
     };
     Ok(if good {
@@ -204,10 +270,16 @@ pub fn run(args: &MachineStateArgs) -> Result<ExitCode> {
     })
 }
 
-/// Looks at every start of an architecture.
-fn look_at_all(arch: Arch) -> Result<bool> {
+/// Looks at every start of an architecture whose name has `only` in it.
+fn look_at_all(arch: Arch, only: &str) -> Result<bool> {
     let mut good = true;
-    for start in STARTS.iter().filter(|start| start.arch == arch) {
+    let of_arch = STARTS.iter().filter(|start| start.arch == arch);
+    let starts = of_arch.filter(|start| start.name.contains(only));
+    for start in starts {
+        if start.emulator == Emulator::Second && !qemu::second::is_there() {
+            println!("{}: left out: {}", start.name, qemu::second::ADVICE);
+            continue;
+        }
         let findings = look(start)?;
         good &= findings.is_empty();
         println!("{}: {}", start.name, summary(start, &findings));
@@ -248,11 +320,17 @@ pub fn look(start: &Start) -> Result<Vec<String>> {
         }
     };
     let mut findings = Vec::new();
-    if start.is_odd {
-        findings = beside(boot.clone(), start, &folder, |_| {
-            let _machine = inherited::spoiled(&folder.file(DEBUGGER), &kernel)?;
-            inherited::still_right(&mut Session::connect(&folder.file(SOCKET))?)
-        })?;
+    let places = if start.is_odd {
+        start.cores.number()
+    } else {
+        0
+    };
+    for spoiled in 1..=places {
+        findings.extend(beside(boot.clone(), start, &folder, |_| {
+            let (_machine, processor) = start.spoil(&folder, &kernel, spoiled)?;
+            let mut session = Session::connect(&folder.file(SOCKET))?;
+            inherited::still_right(&mut session, processor)
+        })?);
     }
     let (state, facts) = observe(boot, start, &kernel, &folder)?;
     findings.extend(judge(&state, &facts, start));
@@ -275,7 +353,8 @@ fn judge(state: &State, facts: &Facts, start: &Start) -> Vec<String> {
 fn observe(boot: Boot, start: &Start, kernel: &Path, folder: &Folder) -> Result<(State, Facts)> {
     beside(boot, start, folder, |console| {
         if start.is_odd {
-            inherited::spoiled(&folder.file(DEBUGGER), kernel)?.go_on()?;
+            let cores = start.cores.number();
+            start.spoil(folder, kernel, cores)?.0.go_on()?;
         }
         let cores = console
             .iter()
@@ -309,6 +388,9 @@ fn beside<T>(
         cpu: start.cpu.to_owned(),
         cores: start.cores.number(),
         memory_mib: MEMORY_MIB,
+        // Where a debugger stops it, so that a core which is late on a busy host is not given up.
+        icount: start.is_odd.then_some(ICOUNT),
+        is_debugged: start.is_odd,
         ..Machine::of(start.arch)
     };
     if let Some(model) = start.model {
@@ -316,6 +398,7 @@ fn beside<T>(
     }
     let mut boot = Boot {
         machine,
+        emulator: start.emulator,
         timeout: Some(TIMEOUT),
         lines: Some(lines),
         ending: Some(Ending::new(Duration::from_millis(20), {
@@ -334,6 +417,11 @@ fn beside<T>(
         let topology = format!("{all},cores={cores},threads={}", start.threads);
         boot.extra_args.extend(["-smp".into(), topology.into()]);
     }
+    if let Some(processors) = start.processors {
+        boot.extra_args.extend(["-smp".into(), processors.into()]);
+    }
+    let more = start.more.split_whitespace();
+    boot.extra_args.extend(more.map(Into::into));
     let listen = |name| {
         let socket = folder.file(name);
         format!("unix:{},server=on,wait=off", socket.display())
@@ -362,7 +450,11 @@ fn beside<T>(
 /// Reads a machine that was started so, and is stopped.
 fn read(session: &mut Session, kernel: &Path, start: &Start) -> Result<(State, Facts)> {
     match start.arch {
-        Arch::X86_64 => state::read(session, Layout::of_kernel(kernel)?),
+        Arch::X86_64 => {
+            let (state, facts) = state::read(session, Layout::of_kernel(kernel)?)?;
+            let is_x2apic = start.is_x2apic;
+            Ok((state, Facts { is_x2apic, ..facts }))
+        }
         Arch::Aarch64 => {
             let facts = Facts {
                 has_user_timer: start.has_user_timer,

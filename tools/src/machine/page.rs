@@ -26,10 +26,11 @@ Nothing is left to firmware or boot loader, except what the tables mark *as foun
 through UEFI, on the kernels for one core and for several. It stops the machine while user code runs on all cores, reads
 the state from outside, and compares it with the table. The tests do so for some of the starts. With `--arch aarch64` it
 boots that architecture's kernels, those of the ABI's profile and one that lets programs have the clock.
-Two of the starts are odd (`tools/src/machine/inherited.rs`): before the first instruction of the kernel, whose boot protocols
-promise little of the processor's state, code of the test sets 37 entries of the first core's to values that must not stay,
-has an interrupt in service that is never ended, and another one wait, and opens all lines of all interrupt controllers. The
-test also reads the machine at that moment, and each of these entries is wrong then.
+Three of the starts are odd (`tools/src/machine/inherited.rs`), by PVH and by Multiboot2: before the first instruction of the
+kernel, whose boot protocols promise little of the processor's state, code of the test sets 37 entries of the first core's to
+values that must not stay, has an interrupt in service that is never ended, and another one wait, and opens all lines of all
+interrupt controllers. The same code is executed on each further core where that is in protected mode, which is more than a
+reset by INIT lets it inherit. The test also reads each core at that moment, and each of these entries is wrong then.
 `./sandglass machine spoiled` has a kernel set pieces wrong, one at a time, each of which must be noticed
 ([named mutants](../assurance/how-we-know.md#named-mutants)).
 
@@ -63,8 +64,8 @@ machine check on core 1, kernel at 0xffffffff8010cf3f: bank 3, status 0xbe000000
 ```
 
 The bank is the first one that has an error; the processor's manual explains its status. At the start, each core forgets the
-errors of before, and has every bank report. The core that comes first interrupts all others, which stop; if all come at once,
-one of them speaks. A second machine check before the first one is dealt with resets the machine: that is the processor's
+errors of before, and has every bank report. The core that comes first interrupts all others, which stop (`machine_events::no_core_runs_on_when_one_has_ended_the_machine`);
+if all come at once, one of them speaks. A second machine check before the first one is dealt with resets the machine: that is the processor's
 rule. So does one that comes before the kernel's gates are loaded. The time until the end is that of the line, 87 µs for each
 character on a real port; no thread runs on that core meanwhile, and on the others none after the interrupt.
 

@@ -54,6 +54,8 @@ pub struct Layout {
 #[derive(Clone, Copy, Default)]
 pub struct Facts {
     pub arch: Arch,
+    /// On x86_64, whether firmware leaves local APICs in x2APIC mode.
+    pub is_x2apic: bool,
     /// On aarch64, whether programs are let have the clock and the physical timer.
     pub has_user_timer: bool,
     /// On aarch64, whether it is the kernel for several cores.

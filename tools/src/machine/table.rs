@@ -16,6 +16,12 @@ pub enum Expected {
         value: u64,
     },
     OneOf(&'static [u64]),
+    /// Of these bits; what it is, in words, and by the machine.
+    BitsOf {
+        mask: u64,
+        says: &'static str,
+        value: fn(&Facts) -> u64,
+    },
     /// What the kernel's image or the processor says, of the core of this number.
     Of(&'static str, fn(&Facts, u64) -> u64),
     /// Nothing is asked of it: user code changes it as it likes, or does not feel it.
@@ -59,7 +65,7 @@ pub const fn row(
     }
 }
 
-use Expected::{Any, Bits, Is, Of, OneOf};
+use Expected::{Any, Bits, BitsOf, Is, Of, OneOf};
 
 const DESCRIPTORS: &str = "`descriptors.rs`: `init`";
 const CPU: &str = "`cpu.rs`: `init`";
@@ -170,7 +176,7 @@ const X86_64: &[Group] = &[
             row("TSC_AUX", "env.tsc_aux", Is(0), "what RDTSCP tells, where there is one", CPU),
             row("machine checks, status", "env.mcg_status", Is(0), "while one is said to be dealt with, the next resets the machine", MACHINE_CHECK),
             row("machine-check banks that are wrong", "mce.wrong", Is(0), "each reports all of its errors, and has none of before the kernel", MACHINE_CHECK),
-            row("APIC_BASE", "apic.apicbase", Bits { mask: 0xffff_fc00, value: 0xfee0_0800 }, "on, not in x2APIC mode", APIC),
+            row("APIC_BASE", "apic.apicbase", BitsOf { mask: 0xffff_fc00, says: "0xfee00800; 0xfee00c00 where firmware has left x2APIC mode on", value: |f| if f.is_x2apic { 0xfee0_0c00 } else { 0xfee0_0800 } }, "on, in the mode in which the kernel takes all of them", APIC),
         ],
     },
     Group {
@@ -194,7 +200,7 @@ const X86_64: &[Group] = &[
             row("error entry", "apic.lvt[5]", Is(1 << 16), "masked", APIC),
             row("timer divider", "apic.divide_conf", Is(0xb), "1", APIC),
             row("destination format", "apic.dest_mode", Is(0xf), "flat", APIC),
-            row("logical destination", "apic.log_dest", Of("a bit for the core", |_, core| 1 << core), "by which the kernel interrupts all others, in the end", APIC),
+            row("logical destination", "apic.log_dest", Of("a bit for the core", |_, core| 1 << core), "nothing is sent by it; in x2APIC mode it is made of the number", APIC),
             row("in service, from 0", "apic.isr[0]", Is(0), "an interrupt that is not ended keeps out those below it: those of before the kernel are ended by `LocalApic::enable`", "`handlers.rs`: `act`"),
             row("in service, from 32", "apic.isr[1]", Is(0), "likewise", "`handlers.rs`: `act`"),
             row("in service, from 64", "apic.isr[2]", Is(0), "likewise", "`handlers.rs`: `act`"),
@@ -241,6 +247,7 @@ impl Expected {
                 let near = values.iter().find(|&&value| value == found);
                 Some((*near.or(values.first())?, !0))
             }
+            BitsOf { mask, value, .. } => Some((value(facts), mask)),
             Of(_, value) => Some((value(facts, core), !0)),
             Any(_) => None,
         }
@@ -255,6 +262,7 @@ impl Expected {
                 let values: Vec<String> = values.iter().map(|v| format!("{v:#x}")).collect();
                 values.join(", ")
             }
+            BitsOf { mask, says, .. } => format!("{says} of the bits {mask:#x}"),
             Of(text, _) | Any(text) => (*text).to_owned(),
         }
     }

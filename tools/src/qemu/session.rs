@@ -168,7 +168,7 @@ impl Session {
 }
 
 /// Asks until there is an answer, for a while.
-pub(super) fn retry<T>(mut ask: impl FnMut() -> Option<T>) -> Option<T> {
+pub fn retry<T>(mut ask: impl FnMut() -> Option<T>) -> Option<T> {
     (0..LOOKS).find_map(|_| {
         let answer = ask();
         if answer.is_none() {

@@ -1,7 +1,8 @@
 //! The machines of the matrix.
 
 use super::{Entry, Expected, Kernel, Loader};
-use crate::qemu::Firmware;
+use crate::machine::inherited::Place;
+use crate::qemu::{Emulator, Firmware};
 
 /// The least that the kernel needs of a processor, with Intel's and AMD's names for the rest.
 const CPU: &str = "Nehalem,+pdpe1gb";
@@ -16,12 +17,14 @@ const fn boots(by: &'static str) -> Expected {
 /// A `pc` that boots on one processor, and is not among the tests.
 const PC: Entry = Entry {
     name: "pc",
+    emulator: Emulator::Installed,
     machine: "pc",
     cpu: CPU,
     memory_mib: 512,
     processors: "1",
     more: "",
     loader: Loader::Pvh,
+    written: None,
     kernel: Kernel::Debug,
     outcome: boots(TWO),
     is_test: false,
@@ -103,6 +106,66 @@ const fn not_isolated(name: &'static str, cpu: &'static str) -> Entry {
 }
 
 const MELTDOWN: &str = "the kernel is one without page-table isolation, and the processor may let user code read what is mapped";
+/// A `q35` on which memory has these types: registers are written by the kernel's loader.
+const fn types(name: &'static str, registers: &'static [(u32, u64)]) -> Entry {
+    Entry {
+        written: Some((Place::Pvh, registers)),
+        ..machine(name, "q35", TWO)
+    }
+}
+
+/// Registers of memory types: the default one, which has them all in use; and the first range, where it begins and how large
+/// it is. QEMU's processors have physical addresses of 40 bits.
+const DEFAULT_TYPE: u32 = 0x2ff;
+const RANGE: u32 = 0x200;
+const RANGE_MASK: u32 = 0x201;
+const TYPES_ON: u64 = 1 << 11;
+const WRITE_BACK: u64 = 6;
+const WRITE_THROUGH: u64 = 4;
+const UNCACHED: u64 = 0;
+const fn of_mib(mib: u64) -> u64 {
+    ((1 << 40) - (mib << 20)) | (1 << 11)
+}
+const NOT_WRITE_BACK: &str =
+    "the memory-type range registers (MTRRs) make RAM another type than write-back";
+
+/// A machine of the second emulator.
+const fn second(entry: Entry) -> Entry {
+    Entry {
+        emulator: Emulator::Second,
+        ..entry
+    }
+}
+
+/// A `q35` of the second emulator, whose processors can be in x2APIC mode, with an IOMMU, without which there are no more
+/// than 255. QEMU's own firmware for PVH leaves them in xAPIC mode; SeaBIOS and OVMF leave them in x2APIC mode, if
+/// one has a number above 254.
+const fn x2apic(name: &'static str, processors: &'static str, cores: u32, loader: Loader) -> Entry {
+    Entry {
+        machine: "q35,kernel-irqchip=split",
+        cpu: X2APIC,
+        more: "-device intel-iommu,intremap=on,eim=on",
+        loader,
+        ..second(several(name, processors, cores))
+    }
+}
+
+/// The same, with four processors, three of which have numbers from 255 on.
+const fn far(name: &'static str, cores: u32, loader: Loader) -> Entry {
+    Entry {
+        more: "-device intel-iommu,intremap=on,eim=on \
+               -device Nehalem-x86_64-cpu,socket-id=255,core-id=0,thread-id=0 \
+               -device Nehalem-x86_64-cpu,socket-id=256,core-id=0,thread-id=0 \
+               -device Nehalem-x86_64-cpu,socket-id=287,core-id=0,thread-id=0",
+        ..x2apic(name, "1,maxcpus=288,sockets=288", cores, loader)
+    }
+}
+
+/// The register of the local APIC's base: of the first processor, on, in x2APIC mode.
+const X2APIC_ON: &[(u32, u64)] = &[(0x1b, 0xfee0_0d00)];
+
+const X2APIC: &str = "Nehalem,+pdpe1gb,+x2apic";
+
 const HUGE_PAGES: &str = "Sandglass needs a processor with 1 GiB pages (pdpe1gb)";
 const LONG_MODE: &str = "Sandglass needs a processor with long mode";
 const NO_ACPI: &str = "no ACPI root pointer (RSDP) with a valid checksum";
@@ -288,6 +351,72 @@ pub const MACHINES: &[Entry] = &[
         kernel: Kernel::SmpRelease,
         ..several("4 processors, release kernel", "4", 4)
     },
+    // Memory types.
+    tested(types(
+        "MTRRs: the default is write-back",
+        &[(DEFAULT_TYPE, TYPES_ON | WRITE_BACK)],
+    )),
+    types(
+        "MTRRs: the RAM is write-back",
+        &[
+            (DEFAULT_TYPE, TYPES_ON | UNCACHED),
+            (RANGE, WRITE_BACK),
+            (RANGE_MASK, of_mib(512)),
+        ],
+    ),
+    refused(
+        types(
+            "MTRRs: all is uncached",
+            &[(DEFAULT_TYPE, TYPES_ON | UNCACHED)],
+        ),
+        NOT_WRITE_BACK,
+    ),
+    refused(
+        types(
+            "MTRRs: half of the RAM is write-back",
+            &[
+                (DEFAULT_TYPE, TYPES_ON | UNCACHED),
+                (RANGE, WRITE_BACK),
+                (RANGE_MASK, of_mib(256)),
+            ],
+        ),
+        NOT_WRITE_BACK,
+    ),
+    tested(refused(
+        types(
+            "MTRRs: 1 MiB of the RAM is uncached",
+            &[
+                (DEFAULT_TYPE, TYPES_ON | WRITE_BACK),
+                (RANGE, (256 << 20) | UNCACHED),
+                (RANGE_MASK, of_mib(1)),
+            ],
+        ),
+        NOT_WRITE_BACK,
+    )),
+    refused(
+        Entry {
+            kernel: Kernel::Release,
+            ..types(
+                "MTRRs: the kernel is write-through, release kernel",
+                &[
+                    (DEFAULT_TYPE, TYPES_ON | WRITE_BACK),
+                    (RANGE, WRITE_THROUGH),
+                    (RANGE_MASK, of_mib(2)),
+                ],
+            )
+        },
+        NOT_WRITE_BACK,
+    ),
+    tested(refused(
+        Entry {
+            written: Some((
+                Place::FurtherCore,
+                &[(DEFAULT_TYPE, TYPES_ON | WRITE_BACK)],
+            )),
+            ..several("MTRRs: those of two cores differ", "2", 2)
+        },
+        "the memory-type range registers (MTRRs) of two cores differ",
+    )),
     // From a disk.
     disk("BIOS, pc", "pc", Firmware::Bios),
     Entry {
@@ -317,5 +446,68 @@ pub const MACHINES: &[Entry] = &[
         processors: "4",
         outcome: Expected::Boots { cores: 4, by: TWO },
         ..disk("UEFI, q35 with 4 processors of AMD", "q35", Firmware::Uefi)
+    },
+    // Of the second emulator.
+    second(machine("newer pc", "pc", TWO)),
+    second(machine("newer q35", "q35", TWO)),
+    second(machine("newer microvm", "microvm", "PIT")),
+    Entry {
+        cpu: "max",
+        ..second(several("newer max, 4 processors", "4", 4))
+    },
+    Entry {
+        cpu: "EPYC",
+        ..second(several("newer EPYC, 2 cores of 2 threads", "4,cores=2,threads=2", 2))
+    },
+    x2apic("x2APIC: 1 processor", "1", 1, Loader::PvhAfterSeaBios),
+    x2apic("x2APIC: 4 processors", "4", 4, Loader::PvhAfterSeaBios),
+    x2apic("x2APIC: 255 processors", "255", 4, Loader::PvhAfterSeaBios),
+    x2apic("x2APIC: 288 processors", "288", 4, Loader::PvhAfterSeaBios),
+    x2apic("x2APIC: 288 processors, off", "288", 4, Loader::Pvh),
+    Entry {
+        kernel: Kernel::SmpRelease,
+        ..x2apic(
+            "x2APIC: 288 processors, release kernel",
+            "288",
+            4,
+            Loader::PvhAfterSeaBios,
+        )
+    },
+    Entry {
+        kernel: Kernel::Release,
+        ..x2apic(
+            "x2APIC: 288 processors, kernel for one",
+            "288",
+            1,
+            Loader::PvhAfterSeaBios,
+        )
+    },
+    x2apic(
+        "x2APIC: 288 processors, BIOS",
+        "288",
+        4,
+        Loader::Disk(Firmware::Bios),
+    ),
+    x2apic(
+        "x2APIC: 288 processors, UEFI",
+        "288",
+        4,
+        Loader::Disk(Firmware::Uefi),
+    ),
+    x2apic(
+        "x2APIC: 144 cores of 2 threads",
+        "288,cores=144,threads=2",
+        4,
+        Loader::PvhAfterSeaBios,
+    ),
+    far("x2APIC: numbers 0, 255, 256, 287", 4, Loader::PvhAfterSeaBios),
+    far("x2APIC: numbers 0, 255, 256, 287, off", 1, Loader::Pvh),
+    Entry {
+        written: Some((Place::Pvh, X2APIC_ON)),
+        ..x2apic("x2APIC: set by a loader", "1", 1, Loader::Pvh)
+    },
+    Entry {
+        written: Some((Place::Pvh, X2APIC_ON)),
+        ..x2apic("x2APIC: set by a loader, on the first of 4", "4", 4, Loader::Pvh)
     },
 ];

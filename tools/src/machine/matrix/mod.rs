@@ -5,18 +5,21 @@ mod entries;
 mod page;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 
+use super::inherited::{self, Place};
 use crate::arch::Arch;
 use crate::image;
 use crate::kernel::{self, KernelOptions, Variant};
 use crate::program;
 use crate::qemu::session::Folder;
-use crate::qemu::{self, Boot, End, Firmware, Machine, Outcome};
+use crate::qemu::{self, second, Boot, Emulator, End, Firmware, Machine, Outcome};
 use crate::side_by_side;
 
 pub use entries::MACHINES;
@@ -32,6 +35,7 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 #[derive(Clone, Copy)]
 pub struct Entry {
     pub name: &'static str,
+    emulator: Emulator,
     /// QEMU's `-machine`.
     machine: &'static str,
     /// QEMU's `-cpu`.
@@ -42,11 +46,16 @@ pub struct Entry {
     /// More arguments of QEMU, with spaces between.
     more: &'static str,
     loader: Loader,
+    /// Registers that are written before the kernel's first instruction, as no firmware of the emulator does.
+    written: Option<Written>,
     kernel: Kernel,
     outcome: Expected,
     /// Whether it is among the tests, and not by command alone.
     pub is_test: bool,
 }
+
+/// Model-specific registers, on the processor that comes first to a place.
+type Written = (Place, &'static [(u32, u64)]);
 
 /// Who brings kernel and root task into memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -98,23 +107,27 @@ enum Expected {
     Refused(&'static str),
 }
 
-/// Boots all machines, and says how each went. Whether each went as the table says.
-pub fn run() -> Result<bool> {
+/// Boots all machines whose name has `only` in it, and says how each went. Whether each went as the table says. Those of the
+/// second emulator are left out, in words, if it is not there.
+pub fn run(only: &str) -> Result<bool> {
+    let named = MACHINES.iter().filter(|entry| entry.name.contains(only));
+    let (machines, left_out): (Vec<&Entry>, Vec<_>) =
+        named.partition(|entry| entry.emulator == Emulator::Installed || second::is_there());
     // Nothing is built while machines run.
     for kernel in Kernel::ALL {
         kernel.build()?;
     }
     let judged = side_by_side::run(
-        MACHINES,
+        &machines,
         // One that cannot be tried, or resets, is not as expected, and the others go on.
         |entry| Ok(look(entry).unwrap_or_else(|error| vec![format!("{error:#}")])),
         |findings, done| {
             if !findings.is_empty() {
-                eprintln!("{done} of {}", MACHINES.len());
+                eprintln!("{done} of {}", machines.len());
             }
         },
     )?;
-    for (entry, findings) in MACHINES.iter().zip(&judged) {
+    for (entry, findings) in machines.iter().zip(&judged) {
         match findings.as_slice() {
             [] => println!("{}: {}", entry.name, entry.outcome.text()),
             findings => println!("{}: {}", entry.name, findings.join("\n    ")),
@@ -124,7 +137,15 @@ pub fn run() -> Result<bool> {
         .iter()
         .filter(|findings| !findings.is_empty())
         .count();
-    println!("{} machines, {wrong} not as expected", MACHINES.len());
+    println!("{} machines, {wrong} not as expected", machines.len());
+    if !left_out.is_empty() {
+        println!(
+            "{} machines left out: the second emulator, QEMU {}, is not there; {}",
+            left_out.len(),
+            second::VERSION,
+            second::ADVICE
+        );
+    }
     Ok(wrong == 0)
 }
 
@@ -133,8 +154,34 @@ pub fn run() -> Result<bool> {
 /// # Errors
 /// It cannot be tried.
 pub fn look(entry: &Entry) -> Result<Vec<String>> {
-    let outcome = qemu::run(&boot(entry)?).with_context(|| format!("machine {}", entry.name))?;
+    let boot = boot(entry)?;
+    let outcome = match entry.written {
+        None => qemu::run(&boot),
+        Some(written) => run_written(boot, &entry.kernel.build()?, written),
+    };
+    let outcome = outcome.with_context(|| format!("machine {}", entry.name))?;
     Ok(entry.outcome.findings(&outcome))
+}
+
+/// Boots with registers written.
+fn run_written(mut boot: Boot, kernel: &Path, (place, registers): Written) -> Result<Outcome> {
+    // One for each that runs at the same time.
+    static FOLDERS: AtomicUsize = AtomicUsize::new(0);
+    let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
+    let folder = Folder::new(&format!("matrix-written-{number}"))?;
+    let socket = folder.file("debugger");
+    let listen = format!("unix:{},server=on,wait=off", socket.display());
+    let debugger = ["-S".into(), "-gdb".into(), listen.into()];
+    boot.extra_args.extend(debugger);
+    thread::scope(|scope| {
+        let machine = scope.spawn(|| qemu::run(&boot));
+        let written = inherited::stopped(&socket).and_then(|mut gdb| {
+            inherited::write(&mut gdb, kernel, place, registers)?;
+            gdb.go_on()
+        });
+        let outcome = machine.join().expect("QEMU's thread does not panic")?;
+        written.map(|()| outcome)
+    })
 }
 
 fn boot(entry: &Entry) -> Result<Boot> {
@@ -156,6 +203,7 @@ fn boot(entry: &Entry) -> Result<Boot> {
             memory_mib: entry.memory_mib,
             ..Machine::default()
         },
+        emulator: entry.emulator,
         timeout: Some(TIMEOUT),
         extra_args: arguments.into_iter().map(Into::into).collect(),
         ..boot
@@ -270,6 +318,13 @@ mod tests {
         );
         let said = &refused.findings(&ended(End::TimedOut, ""))[0];
         assert!(said.contains("hangs"), "{said}");
+    }
+
+    #[test]
+    fn no_test_needs_what_is_only_there_when_somebody_has_fetched_it() {
+        for entry in MACHINES.iter().filter(|entry| entry.is_test) {
+            assert_eq!(entry.emulator, Emulator::Installed, "{}", entry.name);
+        }
     }
 
     #[test]

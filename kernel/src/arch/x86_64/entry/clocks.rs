@@ -6,7 +6,7 @@ use sandglass_abi::boot::extra::{clock_flag, Clock};
 
 use super::legacy;
 use crate::arch::x86_64::machine::acpi::{self, Rsdp};
-use crate::arch::x86_64::machine::apic::LOCAL_APIC;
+use crate::arch::x86_64::machine::apic::{self, LOCAL_APIC};
 use crate::arch::x86_64::machine::clock::{self, Clocks, Kind, Source, Unknown, SOURCES};
 use crate::arch::x86_64::machine::cpu;
 use crate::arch::x86_64::machine::layout::PAGE_SIZE;
@@ -43,7 +43,7 @@ impl Clocks for Devices {
         if source == Kind::Pit {
             legacy::start_pit();
         }
-        LOCAL_APIC.set_count(u32::MAX);
+        LOCAL_APIC.set_count(apic::mode(), u32::MAX);
     }
 
     fn timer(&self) -> u32 {
@@ -157,7 +157,7 @@ pub fn start(machine: &Machine, rsdp: Rsdp) -> Result<Clock, Refusal> {
     if let Some(hpet) = &devices.hpet {
         hpet.close();
     }
-    LOCAL_APIC.set_count(0);
+    LOCAL_APIC.set_count(apic::mode(), 0);
     let known = found.map_err(|unknown: Unknown| Refusal::Machine(unknown.message()))?;
     start_timer(machine, &known)?;
     Ok(describe(machine, &known))
@@ -166,7 +166,7 @@ pub fn start(machine: &Machine, rsdp: Rsdp) -> Result<Clock, Refusal> {
 fn start_timer(machine: &Machine, known: &clock::Known) -> Result<(), Refusal> {
     let timer = match known.rate {
         _ if cpu::has_tsc_deadline() => Timer::Deadline,
-        Some(rate) => Timer::Count(rate),
+        Some(rate) => Timer::Count(rate, apic::mode()),
         None => {
             return Err(Refusal::Machine(
                 "the timer of the local APIC stands still, and has no TSC-deadline mode",

@@ -13,26 +13,26 @@
 
 use core::arch::global_asm;
 use core::mem::size_of;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use super::handlers::{self, KernelStack, KERNEL_STACKS, STACK_START};
 use super::pvh::{CR0_PAGING, CR4_PAE};
 use super::{descriptors, same_time};
 use crate::arch::turn::KernelGuard;
-use crate::arch::x86_64::machine::acpi::Madt;
-use crate::arch::x86_64::machine::apic::{Signal, LOCAL_APIC};
+use crate::arch::x86_64::machine::acpi::{Madt, BROADCAST, NOBODY};
+use crate::arch::x86_64::machine::apic::{self, Mode, Signal, IS_X2APIC, LOCAL_APIC};
 use crate::arch::x86_64::machine::layout::{KERNEL_BASE, PAGE_SIZE, WINDOW_BASE};
 use crate::arch::x86_64::machine::paging::{self, START_PML4};
 use crate::arch::x86_64::machine::platform::Machine;
 use crate::arch::x86_64::machine::window::Window;
-use crate::arch::x86_64::machine::{barriers, cpu};
+use crate::arch::x86_64::machine::{barriers, cpu, mtrr};
 use crate::arch::Platform;
 use crate::boot::{List, Refusal};
 use crate::cores::{CoreId, CORES};
 use crate::event::Trap;
 
 /// What the next core that begins takes: 0, or the number of a core. When it is taken, the bit
-/// [`TAKEN`] is set, and the number of the core's local APIC stands in the second byte.
+/// [`TAKEN`] is set.
 ///
 /// Release and Acquire: who takes it sees what the core that boots has done, and the other way round.
 static OFFER: AtomicU32 = AtomicU32::new(0);
@@ -44,6 +44,10 @@ static LOCAL_APICS: AtomicU64 = AtomicU64::new(0);
 
 /// What each begins with in EFER: the kernel's page tables cannot be read without it.
 static START_EFER: AtomicU32 = AtomicU32::new(0);
+
+/// What the memory types of the core that boots come to, and whether another core's come to something else.
+static MEMORY_TYPES: AtomicU64 = AtomicU64::new(0);
+static MEMORY_TYPES_DIFFER: AtomicBool = AtomicBool::new(false);
 
 /// Time between a reset and the start, in microseconds, as the manual wants it.
 const RESET_US: u64 = 10_000;
@@ -70,32 +74,40 @@ unsafe extern "C" {
     static sandglass_low_start: [u8; LOW_CODE];
 }
 
-/// Most processors that are looked at: as many as there are numbers.
-const MAX_PROCESSORS: usize = 255;
+/// Most cores that are tried.
+const MAX_TRIED: usize = 255;
 
 /// Starts other processors of the table, as many as the kernel is built for, and leaves the rest
 /// reset. `page` is the physical address of a page of RAM below 1 MiB; it is as before on return.
 /// `local_apics` is the physical address of the local APICs.
 ///
 /// # Errors
-/// The time-stamp counter of one that has started does not agree with this core's.
+/// The time-stamp counter of one that has started does not agree with this core's, or its memory types are others.
 pub fn start(machine: &Machine, madt: Madt, local_apics: u64, page: u64) -> Result<(), Refusal> {
     LOCAL_APICS.store(local_apics, Ordering::Relaxed);
-    let own = LOCAL_APIC.id();
+    MEMORY_TYPES.store(mtrr::digest(), Ordering::Relaxed);
+    let own = apic::id_of(CoreId::BOOT);
+    let end = if apic::mode() == Mode::X2Apic {
+        NOBODY
+    } else {
+        BROADCAST
+    };
     let thread_bits = cpu::thread_bits();
-    let core_of = |id: u8| u32::from(id).wrapping_shr(thread_bits);
-    let mut others: List<u8, MAX_PROCESSORS> = List::new();
-    let mut firsts: List<u8, MAX_PROCESSORS> = List::new();
-    madt.processors(&Window, |id| {
-        if id != own {
-            others.push(id).unwrap_or(());
+    let core_of = |id: u32| id.wrapping_shr(thread_bits);
+    let mut is_alone = true;
+    let mut firsts: List<u32, MAX_TRIED> = List::new();
+    madt.processors(&Window, end, |id| {
+        if id == own {
+            return;
         }
-        let is_other = |&first: &u8| core_of(first) != core_of(id);
+        is_alone = false;
+        LOCAL_APIC.send(id, Signal::Reset);
+        let is_other = |&first: &u32| core_of(first) != core_of(id);
         if is_other(&own) && firsts.iter().all(is_other) {
             firsts.push(id).unwrap_or(());
         }
     });
-    if others.iter().next().is_none() {
+    if is_alone {
         return Ok(());
     }
     paging::init_start();
@@ -103,18 +115,21 @@ pub fn start(machine: &Machine, madt: Madt, local_apics: u64, page: u64) -> Resu
     let before = read_low(page);
     // SAFETY: constant bytes of the kernel's image.
     write_low(page, unsafe { sandglass_low_start });
-    for &id in others.iter() {
-        LOCAL_APIC.send(id, Signal::Reset);
-    }
     pass(machine, RESET_US);
     let mut ids = firsts.iter();
     let mut cores = CoreId::all().skip(1);
     let mut next = cores.next();
     while let (Some(core), Some(&id)) = (next, ids.next()) {
         same_time::prepare();
-        if let Some(answered) = start_one(machine, core, id, page) {
+        if start_one(machine, core, id, page) {
             check_time(machine)?;
-            machine.add_core(core, answered);
+            if MEMORY_TYPES_DIFFER.load(Ordering::Relaxed) {
+                return Err(Refusal::Machine(
+                    "the memory-type range registers (MTRRs) of two cores differ: the firmware must set them alike, or \
+                     the single-core kernel be booted",
+                ));
+            }
+            machine.add_core();
             next = cores.next();
         }
     }
@@ -140,41 +155,35 @@ fn check_time(machine: &Machine) -> Result<(), Refusal> {
     }
 }
 
-/// Starts the processor with the local APIC number `id` as `core`. Returns the number of the one that
-/// has answered, which might be one that was given up before; `None` if none has.
-fn start_one(machine: &Machine, core: CoreId, id: u8, page: u64) -> Option<u8> {
+/// Starts the processor with the local APIC number `id` as `core`. Whether one has answered, which might be one that was
+/// given up before.
+fn start_one(machine: &Machine, core: CoreId, id: u32, page: u64) -> bool {
     OFFER.store(core.index() as u32, Ordering::Release);
     let first_page = (page / PAGE_SIZE) as u8;
     for patience in [FIRST_START_US, LAST_START_US] {
         LOCAL_APIC.send(id, Signal::Start { page: first_page });
         await_answer(machine, patience);
-        if taken().is_some() {
-            return taken();
+        if is_taken() {
+            return true;
         }
     }
     // Acquire: if it is taken just now.
-    let offer = OFFER.swap(0, Ordering::Acquire);
-    if answer(offer).is_some() {
-        return answer(offer);
+    if OFFER.swap(0, Ordering::Acquire) & TAKEN != 0 {
+        return true;
     }
     LOCAL_APIC.send(id, Signal::Reset);
-    None
+    false
 }
 
-/// Who has taken the offer.
-fn taken() -> Option<u8> {
-    answer(OFFER.load(Ordering::Acquire))
-}
-
-/// The local APIC's number in `offer`, if that is taken.
-fn answer(offer: u32) -> Option<u8> {
-    (offer & TAKEN != 0).then_some((offer >> 8) as u8)
+/// Whether somebody has taken the offer.
+fn is_taken() -> bool {
+    OFFER.load(Ordering::Acquire) & TAKEN != 0
 }
 
 /// Waits until the offer is taken, for `us` microseconds at most.
 fn await_answer(machine: &Machine, us: u64) {
     let end = deadline(machine, us);
-    while taken().is_none() && machine.now() < end {
+    while !is_taken() && machine.now() < end {
         core::hint::spin_loop();
     }
 }
@@ -212,6 +221,10 @@ fn write_low(page: u64, bytes: [u8; LOW_CODE]) {
 /// Called by the code below, on the kernel's stack of `core`, which executes it, in the address space
 /// of start-up, with interrupts off.
 extern "C" fn begin(core: CoreId) -> ! {
+    apic::set_id(core, cpu::apic_id());
+    if !mtrr::agree(MEMORY_TYPES.load(Ordering::Relaxed)) {
+        MEMORY_TYPES_DIFFER.store(true, Ordering::Relaxed);
+    }
     same_time::answer();
     // SAFETY: called by assembly, once on each core; nothing is borrowed when the turn ends.
     let guard = unsafe { KernelGuard::enter(core) };
@@ -266,23 +279,20 @@ global_asm!(
     "mov eax, 16",
     "mov ds, eax",
     "mov ss, eax",
-    // A local APIC in x2APIC mode, which the kernel does not drive, is of no use.
+    // A local APIC in x2APIC mode, which it cannot leave, is of no use where the kernel's are not.
     "mov ecx, {msr_apic_base}",
     "rdmsr",
     "bt eax, {x2apic_bit}",
-    "jc sandglass_core_stop",
+    "setc al",
+    "cmp al, [{is_x2apic} + {to_physical}]",
+    "ja sandglass_core_stop",
     // The offer, if there is one. Two cores never take the same.
-    "mov eax, 1",
-    "cpuid",
-    "shr ebx, 24",
     "mov eax, [{offer} + {to_physical}]",
     "test eax, eax",
     "jz sandglass_core_stop",
-    "bt eax, {taken_bit}",
-    "jc sandglass_core_stop",
-    "shl ebx, 8",
-    "or ebx, eax",
+    "mov ebx, eax",
     "bts ebx, {taken_bit}",
+    "jc sandglass_core_stop",
     "lock cmpxchg [{offer} + {to_physical}], ebx",
     "jne sandglass_core_stop",
     "mov edi, eax",
@@ -328,6 +338,7 @@ global_asm!(
     low_table = const LOW_TABLE,
     msr_apic_base = const cpu::Msr::ApicBase as u32,
     x2apic_bit = const 10,
+    is_x2apic = sym IS_X2APIC,
     offer = sym OFFER,
     taken_bit = const TAKEN_BIT,
     pae = const CR4_PAE,

@@ -228,18 +228,17 @@ pub fn act(core: CoreId, trap: Trap) -> ! {
 /// Tells the controller that the interrupt which `trap` is, if it is one, has been handled.
 #[inline(always)]
 fn end_interrupt(trap: Trap) {
-    // As a guard, the condition would send spurious ones on to the next arm.
-    #[allow(clippy::collapsible_match)]
-    match trap {
+    let has_begun = match trap {
         // Below are only the legacy controllers' vectors: masked, but they can be spurious, and
         // then the local APIC knows nothing of them; or a device was told one.
-        Trap::Interrupt { irq } if irq < FIRST_DEVICE => {
-            if LOCAL_APIC.is_in_service(irq.wrapping_add(FIRST_INTERRUPT as u8)) {
-                LOCAL_APIC.end_interrupt();
-            }
+        Trap::Interrupt { irq } => {
+            irq >= FIRST_DEVICE || LOCAL_APIC.is_in_service(irq.wrapping_add(FIRST_INTERRUPT as u8))
         }
-        Trap::Interrupt { .. } | Trap::Timer => LOCAL_APIC.end_interrupt(),
-        _ => {}
+        Trap::Timer => true,
+        _ => false,
+    };
+    if has_begun {
+        LOCAL_APIC.end_interrupt_at_once();
     }
 }
 

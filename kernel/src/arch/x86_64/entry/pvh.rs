@@ -26,7 +26,6 @@ const MULTIBOOT2_HEADER: u32 = 0xe852_50d6;
 
 const CPUID_LONG_MODE: u32 = 29;
 const CPUID_HUGE_PAGES: u32 = 26;
-const CPUID_SYSCALL: u32 = 11;
 
 const EFER_LONG_MODE_AND_SYSCALL: u32 = 1 << 8 | 1;
 pub const CR4_PAE: u32 = 1 << 5;
@@ -83,7 +82,8 @@ global_asm!(
     "popfd",
     "mov esi, ebx",
 
-    // What the kernel cannot do without.
+    // What the kernel cannot do without. SYSCALL comes with long mode; Intel's processors deny it outside of that
+    // (Intel's manual, volume 2, CPUID, leaf 0x80000001).
     "mov eax, 0x80000000",
     "cpuid",
     "mov edi, offset pvh_no_long_mode + {to_physical}",
@@ -95,9 +95,6 @@ global_asm!(
     "jnc pvh_refuse",
     "mov edi, offset pvh_no_huge_pages + {to_physical}",
     "bt edx, {huge_pages}",
-    "jnc pvh_refuse",
-    "mov edi, offset pvh_no_syscall + {to_physical}",
-    "bt edx, {syscall}",
     "jnc pvh_refuse",
 
     // The window, and the image at its end; the same tables map low memory until the jump.
@@ -170,7 +167,6 @@ global_asm!(
     ".section .rodata.pvh, \"a\", @progbits",
     "pvh_no_long_mode: .asciz \"Sandglass needs a processor with long mode\\r\\n\"",
     "pvh_no_huge_pages: .asciz \"Sandglass needs a processor with 1 GiB pages (pdpe1gb)\\r\\n\"",
-    "pvh_no_syscall: .asciz \"Sandglass needs a processor with the SYSCALL instruction\\r\\n\"",
     ".balign 8",
     "pvh_descriptors:",
     ".quad 0",
@@ -194,7 +190,6 @@ global_asm!(
     table_flags = const TABLE_FLAGS,
     long_mode = const CPUID_LONG_MODE,
     huge_pages = const CPUID_HUGE_PAGES,
-    syscall = const CPUID_SYSCALL,
     efer = const EFER_LONG_MODE_AND_SYSCALL,
     pae = const CR4_PAE,
     paging = const CR0_PAGING as i32,

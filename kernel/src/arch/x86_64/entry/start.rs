@@ -6,12 +6,12 @@ use super::start_info::{free_memory, low_page, FreeMemory};
 use super::{clocks, cores, descriptors, handlers, legacy};
 use crate::arch::abi::boot::FirmwareInfo;
 use crate::arch::turn::KernelGuard;
-use crate::arch::x86_64::machine::acpi::{Error, Madt, Rsdp};
-use crate::arch::x86_64::machine::apic::LOCAL_APIC;
+use crate::arch::x86_64::machine::acpi::{Error, Madt, Rsdp, BROADCAST};
+use crate::arch::x86_64::machine::apic::{self, LOCAL_APIC};
 use crate::arch::x86_64::machine::layout::{physical, PAGE_SIZE, WINDOW_SIZE};
 use crate::arch::x86_64::machine::platform::Machine;
 use crate::arch::x86_64::machine::window::Window;
-use crate::arch::x86_64::machine::{barriers, cpu, paging, serial};
+use crate::arch::x86_64::machine::{barriers, cpu, mtrr, paging, serial};
 use crate::arch::Platform;
 use crate::boot::{self, List, MachineInfo, Range, Refusal, RootTask};
 use crate::cores::{CoreId, CORES};
@@ -101,6 +101,8 @@ fn find(machine: &Machine, magic: u32, paddr: u64) -> Result<MachineInfo, Refusa
         }
     }
     let FreeMemory { mut free, module } = free_memory(&memory_map, kernel, file, WINDOW_SIZE)?;
+    mtrr::judge([kernel, module].into_iter().chain(free.iter().copied()))
+        .map_err(Refusal::Machine)?;
     // SAFETY: available RAM of the firmware's memory map, inside the window, beside the kernel's
     // image; `free_memory` returns each byte once. What the loader told lies in it too, and has
     // been read.
@@ -143,10 +145,12 @@ fn start_interrupts(
     madt: Madt,
     reserve: &mut impl FnMut(Range),
 ) -> Result<u64, Refusal> {
-    let local = LOCAL_APIC.init().ok_or(Refusal::Machine(
-        "the local APIC is in x2APIC mode, which the kernel does not drive",
-    ))?;
-    machine.set_apic_id(CoreId::BOOT, LOCAL_APIC.id());
+    let local = LOCAL_APIC.init();
+    if apic::id_of(CoreId::BOOT) >= BROADCAST {
+        return Err(Refusal::Machine(
+            "the core that boots has an APIC number above 254, which I/O APICs do not reach",
+        ));
+    }
     reserve(page(local));
     let mut all_driven = true;
     madt.io_apics(&Window, |paddr| {

@@ -31,9 +31,11 @@ const MADT_IO_APIC: u8 = 1;
 const MADT_LOCAL_APIC_ADDRESS: u8 = 5;
 /// Flag of a processor that can be used now.
 const MADT_ENABLED: u64 = 1 << 0;
-/// The local APIC number that stands for all processors. Higher ones cannot be addressed without the
-/// x2APIC mode, which the kernel does not drive.
-const BROADCAST: u64 = 255;
+
+/// The local APIC number that stands for all processors in xAPIC mode, and to I/O APICs: what these reach is below.
+pub const BROADCAST: u32 = 255;
+/// The one that stands for all in x2APIC mode: no processor has it.
+pub const NOBODY: u32 = u32::MAX;
 
 /// Why ACPI could not be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -212,17 +214,22 @@ impl Madt {
         address
     }
 
-    /// Calls `visit` with the local APIC's number of each processor that can be used and addressed;
-    /// those with x2APIC entries come last. A table that names a processor twice is wrong.
-    pub fn processors(self, memory: &impl PhysicalMemory, mut visit: impl FnMut(u8)) {
+    /// Calls `visit` with the local APIC's number of each processor that can be used, and whose number is below `end`; those
+    /// with x2APIC entries come last. Entries of the old kind have no number from 255 on. A table that names a processor
+    /// twice is wrong.
+    pub fn processors(self, memory: &impl PhysicalMemory, end: u32, mut visit: impl FnMut(u32)) {
         let number = |entry, offset, size| self.table.number(memory, entry + offset, size);
-        // Where the number stands, its size, and where the flags stand.
-        for (kind, id, size, flags) in [(MADT_LOCAL_APIC, 3, 1, 4), (MADT_LOCAL_X2APIC, 4, 4, 8)] {
+        // Where the number stands, its size, where the flags stand, and where the numbers end.
+        for (kind, id, size, flags, end) in [
+            (MADT_LOCAL_APIC, 3, 1, 4, end.min(BROADCAST)),
+            (MADT_LOCAL_X2APIC, 4, 4, 8, end),
+        ] {
             self.each(memory, kind, |entry| {
                 let enabled =
                     number(entry, flags, 4).is_some_and(|flags| flags & MADT_ENABLED != 0);
-                if let Some(id @ 0..BROADCAST) = number(entry, id, size).filter(|_| enabled) {
-                    visit(id as u8);
+                let id = number(entry, id, size).filter(|_| enabled);
+                if let Some(id) = id.filter(|&id| id < u64::from(end)) {
+                    visit(id as u32);
                 }
             });
         }
@@ -403,29 +410,79 @@ mod tests {
         assert_eq!(clocks(&machine_with(b"HPET", &hpet)).1, None);
     }
 
-    /// Its own number, whether it can be used, and an x2APIC entry with what the mode is needed for.
+    /// The table with these entries behind its own address and flags, in memory of its own.
+    fn madt_of(entries: &[u8]) -> (Bytes, Madt) {
+        let mut memory = Bytes(vec![0; 0x10_0000]);
+        let body = [&[0; 8], entries].concat();
+        table(&mut memory, MADT_AT, b"APIC", &body);
+        let table = Table::at(&memory, MADT_AT as u64).unwrap();
+        (memory, Madt { table })
+    }
+
+    fn processors(entries: &[u8], end: u32) -> Vec<u32> {
+        let (memory, madt) = madt_of(entries);
+        let mut found = vec![];
+        madt.processors(&memory, end, |id| found.push(id));
+        found
+    }
+
+    fn x2apic_entry(id: u32, flags: u32) -> Vec<u8> {
+        let words = [id, flags, 0].map(u32::to_le_bytes).concat();
+        [vec![9, 16, 0, 0], words].concat()
+    }
+
+    /// Enabled, online-capable and not enabled, neither; numbers that stand for all; and an entry cut off before its flags.
     #[test]
     fn processors_are_those_that_can_be_used_and_addressed() {
-        let mut memory = Bytes(vec![0; 0x10_0000]);
-        let mut madt = vec![0; 8];
+        const END: u32 = NOBODY;
+        let mut entries = vec![];
         for (uid, id, flags) in [(0, 0, 1), (1, 4, 1), (2, 6, 0), (3, 8, 2), (4, 255, 1)] {
-            madt.extend([0, 8, uid, id, flags, 0, 0, 0]);
+            entries.extend([0, 8, uid, id, flags, 0, 0, 0]);
         }
-        for (id, flags) in [(0x105u32, 1u32), (254, 1), (255, 1), (9, 0)] {
-            madt.extend([9, 16, 0, 0]);
-            madt.extend(id.to_le_bytes());
-            madt.extend(flags.to_le_bytes());
-            madt.extend([0; 4]);
+        for (id, flags) in [
+            (0x105, 1),
+            (254, 1),
+            (255, 3),
+            (9, 0),
+            (10, 2),
+            (END, 1),
+            (END - 1, 1),
+        ] {
+            entries.extend(x2apic_entry(id, flags));
         }
-        // Cut off before its flags.
-        madt.extend([0, 4, 5, 5]);
-        table(&mut memory, MADT_AT, b"APIC", &madt);
-        let madt = Madt {
-            table: Table::at(&memory, MADT_AT as u64).unwrap(),
-        };
-        let mut found = vec![];
-        madt.processors(&memory, |id| found.push(id));
-        assert_eq!(found, [0, 4, 254]);
+        entries.extend([0, 4, 5, 5]);
+        assert_eq!(processors(&entries, BROADCAST), [0, 4, 254]);
+        let far = [0, 4, 0x105, 254, 255, END - 1];
+        assert_eq!(processors(&entries, END), far);
+    }
+
+    #[test]
+    fn entries_that_are_too_short_or_reach_beyond_the_table_name_nobody() {
+        let end = NOBODY;
+        let whole = x2apic_entry(300, 1);
+        for length in 0..12 {
+            assert_eq!(processors(&whole[..length], end), [], "{length} bytes");
+        }
+        // From its flags on, nothing of it matters.
+        for length in 12..16 {
+            assert_eq!(processors(&whole[..length], end), [300], "{length} bytes");
+        }
+        // Without a length, or with that of its kind alone, an entry ends the walk, or the next begins within it.
+        for length in [0, 1] {
+            let head = [0, length, 0, 7, 1, 0, 0, 0];
+            assert_eq!(processors(&[&head, &whole[..]].concat(), end), []);
+        }
+        let longest = [vec![0x7f, 255], vec![9; 253], whole].concat();
+        assert_eq!(processors(&longest, end), [300]);
+    }
+
+    #[test]
+    fn a_table_of_nothing_but_processors_names_each() {
+        let ids: Vec<u32> = (0..4000).map(|i| i * 7).collect();
+        let entries: Vec<u8> = ids.iter().flat_map(|&id| x2apic_entry(id, 1)).collect();
+        assert_eq!(processors(&entries, u32::MAX), ids);
+        let near = ids.iter().filter(|&&id| id < BROADCAST).count();
+        assert_eq!(processors(&entries, BROADCAST).len(), near);
     }
 
     #[test]

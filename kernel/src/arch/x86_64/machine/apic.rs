@@ -1,15 +1,69 @@
 //! The local APIC (interrupt delivery, timer) and the I/O APICs (device lines).
+//!
+//! A local APIC has two modes: in xAPIC mode its registers are a page of memory, and cores have numbers of 8 bits; in x2APIC
+//! mode they are model-specific registers, and the numbers have 32 (Intel's manual, volume 3, section "Extended XAPIC
+//! (x2APIC)"). The kernel takes the mode that the firmware has left it in: the second cannot be left, and firmware must leave
+//! it on where numbers above 254 make it necessary (the same section). All cores have the same.
 
 use core::cell::Cell;
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use super::acpi::NOBODY;
 use super::cpu::{self, Msr};
 use super::layout::{device_page, LOCAL_APIC_PAGE};
 use super::paging::{map_io_apic, map_local_apic};
 use super::vectors::TIMER;
 use crate::arch::bounds::turns;
-use crate::cores::CoreId;
+use crate::cores::{CoreId, CORES};
 
-/// Registers of the local APIC: byte offsets in its page.
+/// Whether the local APICs are in x2APIC mode. Known before anything else of them is done, and never changes then.
+// Behind the other data, as `CORE_DATA`.
+#[link_section = ".data"]
+pub static IS_X2APIC: AtomicBool = AtomicBool::new(false);
+
+/// Numbers of the local APICs of the cores that run. Written before a core counts as one.
+#[link_section = ".data"]
+static IDS: [AtomicU32; CORES] = [const { AtomicU32::new(NOBODY) }; CORES];
+
+/// `core`, which executes this, or is the first, tells its number, before it counts as one that runs.
+pub fn set_id(core: CoreId, id: u32) {
+    if let Some(place) = IDS.get(core.index()) {
+        place.store(id, Ordering::Relaxed);
+    }
+}
+
+/// Number of the local APIC of a core that runs.
+pub fn id_of(core: CoreId) -> u32 {
+    IDS.get(core.index())
+        .map_or(NOBODY, |id| id.load(Ordering::Relaxed))
+}
+
+/// What the registers of a local APIC are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// A page of memory.
+    XApic,
+    /// Model-specific registers.
+    X2Apic,
+}
+
+/// The mode of all local APICs.
+#[inline(always)]
+pub fn mode() -> Mode {
+    if IS_X2APIC.load(Ordering::Relaxed) {
+        Mode::X2Apic
+    } else {
+        Mode::XApic
+    }
+}
+
+fn is_x2apic() -> bool {
+    mode() == Mode::X2Apic
+}
+
+/// Registers of the local APIC: byte offsets in its page. In x2APIC mode each has the number [`FIRST_MSR`] and a sixteenth of
+/// that; there are neither [`Self::LogicalDestination`] to be written, nor [`Self::DestinationFormat`] and
+/// [`Self::CommandTarget`].
 #[derive(Clone, Copy)]
 #[repr(u64)]
 enum Register {
@@ -46,6 +100,7 @@ const HAS_PERFORMANCE_ENTRY: u32 = 4;
 const TIMER_TSC_DEADLINE: u32 = 2 << 17;
 /// The timer counts at the undivided rate.
 const DIVIDE_BY_1: u32 = 0xb;
+const FIRST_MSR: u32 = 0x800;
 /// Flat logical destinations: a bit for each core.
 const FLAT: u32 = u32::MAX;
 
@@ -55,9 +110,7 @@ const COMMAND_PENDING: u32 = 1 << 12;
 const COMMAND_ASSERT: u32 = 1 << 14;
 const COMMAND_RESET: u32 = 5 << 8;
 const COMMAND_START: u32 = 6 << 8;
-/// Command: the target is a logical destination.
-const COMMAND_LOGICAL: u32 = 1 << 11;
-/// Where a logical destination is in its register, and in a command's target.
+/// Where numbers and logical destinations are in the registers of xAPIC mode.
 const DESTINATION: u32 = 24;
 /// Looks at the command before an interrupt that is not sent is given up: it takes microseconds.
 const PATIENCE: u32 = 1_000_000;
@@ -71,6 +124,8 @@ pub enum Signal {
     Reset,
     /// Begin in real mode at this page below the first MiB (SIPI).
     Start { page: u8 },
+    /// A non-maskable interrupt.
+    NonMaskable,
 }
 
 impl Signal {
@@ -80,6 +135,7 @@ impl Signal {
                 Signal::Vector(vector) => vector as u32,
                 Signal::Reset => COMMAND_RESET,
                 Signal::Start { page } => COMMAND_START | page as u32,
+                Signal::NonMaskable => NON_MASKABLE,
             }
     }
 }
@@ -98,32 +154,39 @@ pub struct LocalApic(());
 pub const LOCAL_APIC: LocalApic = LocalApic(());
 
 impl LocalApic {
-    /// Maps the APIC of the core that boots, and enables it. The address in the processor is the
-    /// truth, whatever tables say. Returns its physical address, or `None` if the firmware left it in
-    /// x2APIC mode, which cannot be left without a reset of the APIC.
-    pub fn init(self) -> Option<u64> {
+    /// Enables the APIC of the core that boots, in the mode in which it is; in xAPIC mode its page is mapped. The address in
+    /// the processor is the truth, whatever tables say. Returns its physical address.
+    pub fn init(self) -> u64 {
         // SAFETY: processors with long mode have the register.
         let base = unsafe { cpu::read_msr(Msr::ApicBase) };
-        if base & BASE_X2APIC != 0 {
-            return None;
-        }
         let paddr = base & BASE_ADDRESS;
-        map_local_apic(paddr);
+        if base & BASE_X2APIC != 0 {
+            IS_X2APIC.store(true, Ordering::Relaxed);
+        } else {
+            map_local_apic(paddr);
+        }
         self.enable(CoreId::BOOT, paddr);
-        Some(paddr)
+        set_id(CoreId::BOOT, self.id());
+        paddr
     }
 
-    /// Enables the APIC of `core`, which executes this; it is not in x2APIC mode. Its physical address is to be the one that
+    /// Enables the APIC of `core`, which executes this; it is not in x2APIC mode unless the kernel is. Its physical address is to be the one that
     /// is mapped. Masks what it could raise by itself; a non-maskable interrupt of the machine's gets through.
     pub fn enable(self, core: CoreId, paddr: u64) {
-        // SAFETY: as above; enables the APIC, whose interrupts are off, at an address that is its.
+        // SAFETY: as above; enables the APIC, whose interrupts are off, at an address that is its. From being off there is no
+        // way into x2APIC mode but over the other one.
         unsafe {
-            let base = cpu::read_msr(Msr::ApicBase) & !BASE_ADDRESS;
-            cpu::write_msr(Msr::ApicBase, base | paddr | BASE_ENABLED);
+            let base = cpu::read_msr(Msr::ApicBase) & !BASE_ADDRESS | paddr | BASE_ENABLED;
+            cpu::write_msr(Msr::ApicBase, base);
+            if is_x2apic() {
+                cpu::write_msr(Msr::ApicBase, base | BASE_X2APIC);
+            }
         }
-        self.write(Register::DestinationFormat, FLAT);
-        let destination = 1 << DESTINATION << core.index();
-        self.write(Register::LogicalDestination, destination);
+        if !is_x2apic() {
+            self.write(Register::DestinationFormat, FLAT);
+            let destination = 1 << DESTINATION << core.index();
+            self.write(Register::LogicalDestination, destination);
+        }
         self.write(Register::TaskPriority, 0);
         self.write(Register::TimerEntry, ENTRY_MASKED);
         self.write(Register::Lint0Entry, ENTRY_MASKED);
@@ -141,8 +204,13 @@ impl LocalApic {
     }
 
     /// Number by which interrupts are sent to this core.
-    pub fn id(self) -> u8 {
-        (self.read(Register::Id) >> 24) as u8
+    fn id(self) -> u32 {
+        let id = self.read(Register::Id);
+        if is_x2apic() {
+            id
+        } else {
+            id >> DESTINATION
+        }
     }
 
     /// Lets the timer raise its vector, once per deadline or count.
@@ -154,10 +222,10 @@ impl LocalApic {
         unsafe { core::arch::asm!("mfence", options(nostack, preserves_flags)) }
     }
 
-    /// Makes the timer fire after `count` periods of its clock; not at all for 0.
+    /// Makes the timer fire after `count` periods of its clock; not at all for 0. `mode` is that of all local APICs.
     #[inline(always)]
-    pub fn set_count(self, count: u32) {
-        self.write(Register::InitialCount, count);
+    pub fn set_count(self, mode: Mode, count: u32) {
+        self.write_in(mode, Register::InitialCount, count);
     }
 
     /// Periods left.
@@ -166,9 +234,14 @@ impl LocalApic {
     }
 
     /// Ends the handling of the interrupt of the highest priority that was delivered.
-    #[inline(always)]
     pub fn end_interrupt(self) {
         self.write(Register::EndOfInterrupt, 0);
+    }
+
+    /// The same, inlined.
+    #[inline(always)]
+    pub fn end_interrupt_at_once(self) {
+        self.write_in(mode(), Register::EndOfInterrupt, 0);
     }
 
     /// Whether the interrupt `vector` was delivered and has not been ended: so it came from a device or
@@ -180,19 +253,31 @@ impl LocalApic {
     }
 
     /// Sends `signal` to the core whose local APIC has the number `target`.
-    pub fn send(self, target: u8, signal: Signal) {
-        self.await_sending();
-        self.write(Register::CommandTarget, u32::from(target) << 24);
-        self.write(Register::Command, signal.command());
+    pub fn send(self, target: u32, signal: Signal) {
+        if is_x2apic() {
+            let command = u64::from(target) << 32 | u64::from(signal.command());
+            let register = number(Register::Command as u64);
+            // SAFETY: the register is there in this mode. What was written before is to be seen by who is interrupted, and
+            // this write does not wait for it.
+            unsafe {
+                core::arch::asm!("mfence", "lfence", options(nostack, preserves_flags));
+                cpu::write_numbered_msr(register, command);
+            }
+        } else {
+            self.await_sending();
+            self.write(Register::CommandTarget, target << DESTINATION);
+            self.write(Register::Command, signal.command());
+        }
     }
 
     /// Raises a non-maskable interrupt at all other cores that the kernel runs on, whatever they do.
     pub fn interrupt_others(self) {
-        self.await_sending();
-        let own = self.read(Register::LogicalDestination);
-        self.write(Register::CommandTarget, !own & u32::MAX << DESTINATION);
-        let command = COMMAND_ASSERT | COMMAND_LOGICAL | NON_MASKABLE;
-        self.write(Register::Command, command);
+        let own = self.id();
+        for id in turns::<{ CORES as u64 }, _>(CoreId::all().map(id_of)) {
+            if id != own && id != NOBODY {
+                self.send(id, Signal::NonMaskable);
+            }
+        }
     }
 
     /// Waits until the command register is free, which it is at once but on the oldest machines.
@@ -214,24 +299,44 @@ impl LocalApic {
         pending != 0
     }
 
-    #[inline(always)]
     fn read(self, register: Register) -> u32 {
         self.read_at(register as u64)
     }
 
-    #[inline(always)]
+    /// Not inlined: nobody who reads is in a hurry.
+    #[inline(never)]
     fn read_at(self, offset: u64) -> u32 {
+        if is_x2apic() {
+            // SAFETY: a register that there is in this mode, too.
+            return unsafe { cpu::read_numbered_msr(number(offset)) } as u32;
+        }
         let address = device_page(LOCAL_APIC_PAGE).wrapping_add(offset) as *const u32;
         // SAFETY: an aligned device register; its page is mapped since boot, and only here.
         unsafe { address.read_volatile() }
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn write(self, register: Register, value: u32) {
+        self.write_in(mode(), register, value);
+    }
+
+    #[inline(always)]
+    fn write_in(self, mode: Mode, register: Register, value: u32) {
+        if mode == Mode::X2Apic {
+            // SAFETY: as for reading; what the registers do is the machine's matter, not memory's.
+            return unsafe {
+                cpu::write_numbered_msr(number(register as u64), value.into());
+            };
+        }
         let address = device_page(LOCAL_APIC_PAGE).wrapping_add(register as u64) as *mut u32;
-        // SAFETY: as for reading; what the registers do is the machine's matter, not memory's.
+        // SAFETY: likewise.
         unsafe { address.write_volatile(value) }
     }
+}
+
+/// The number, in x2APIC mode, of the register at `offset`.
+const fn number(offset: u64) -> u32 {
+    FIRST_MSR.wrapping_add((offset >> 4) as u32)
 }
 
 /// Most I/O APICs that the kernel drives.
@@ -332,8 +437,8 @@ impl IoApics {
         true
     }
 
-    /// Programs a pin, unmasked, to interrupt the core with the local APIC number `target`.
-    pub fn route(&self, number: u8, pin: u8, how: Pin, target: u8) {
+    /// Programs a pin, unmasked, to interrupt the core with the local APIC number `target`, below [`BROADCAST`](super::acpi::BROADCAST).
+    pub fn route(&self, number: u8, pin: u8, how: Pin, target: u32) {
         let Some(apic) = self.with_pin(number, pin) else {
             return;
         };
@@ -346,7 +451,7 @@ impl IoApics {
         }
         // Masked while the halves do not belong together.
         apic.write(low(pin), MASKED);
-        apic.write(low(pin).wrapping_add(1), u32::from(target) << 24);
+        apic.write(low(pin).wrapping_add(1), target << 24);
         apic.write(low(pin), value);
     }
 

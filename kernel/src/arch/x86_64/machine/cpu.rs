@@ -96,6 +96,7 @@ const ECX_TSC_DEADLINE: u32 = 1 << 24;
 const ECX_HYPERVISOR: u32 = 1 << 31;
 /// Machine checks, and their registers.
 const EDX_MACHINE_CHECKS: u32 = 1 << 7 | 1 << 14;
+const EDX_MTRRS: u32 = 1 << 12;
 const EDX_INVARIANT_TSC: u32 = 1 << 8;
 const EAX_LASTING_TIMER: u32 = 1 << 2;
 const ECX_XSAVE: u32 = 1 << 26;
@@ -196,6 +197,15 @@ pub fn has_tsc_deadline() -> bool {
     cpuid(CPUID_FEATURES).is_some_and(|leaf| leaf.ecx & ECX_TSC_DEADLINE != 0)
 }
 
+/// The number of this processor's local APIC, as it was after a reset.
+pub fn apic_id() -> u32 {
+    match cpuid(CPUID_TOPOLOGY) {
+        // There are levels: the leaf is there.
+        Some(leaf) if leaf.ebx & 0xffff != 0 => leaf.edx,
+        _ => __cpuid(CPUID_FEATURES).ebx >> 24,
+    }
+}
+
 /// Low bits of a local APIC's number that tell the hardware threads of one core apart.
 pub fn thread_bits() -> u32 {
     const THREADS: u32 = 1;
@@ -236,6 +246,16 @@ pub fn is_emulated() -> bool {
 #[inline(never)]
 pub fn has_no_execute() -> bool {
     cpuid(CPUID_EXTENDED_FEATURES).is_some_and(|leaf| leaf.edx & EDX_NO_EXECUTE != 0)
+}
+
+/// Whether the processor has memory-type range registers.
+pub fn has_mtrrs() -> bool {
+    cpuid(CPUID_FEATURES).is_some_and(|leaf| leaf.edx & EDX_MTRRS != 0)
+}
+
+/// Whether there is a hypervisor, or an emulator, that says so.
+pub fn is_virtual() -> bool {
+    cpuid(CPUID_FEATURES).is_some_and(|leaf| leaf.ecx & ECX_HYPERVISOR != 0)
 }
 
 /// Whether the processor tells of defects of the machine by machine checks.
@@ -350,7 +370,7 @@ pub fn has_invariant_tsc() -> Option<bool> {
     let is_invariant = cpuid(CPUID_POWER).is_some_and(|leaf| leaf.edx & EDX_INVARIANT_TSC != 0);
     if is_invariant {
         Some(true)
-    } else if cpuid(CPUID_FEATURES).is_some_and(|leaf| leaf.ecx & ECX_HYPERVISOR != 0) {
+    } else if is_virtual() {
         None
     } else {
         Some(false)

@@ -1,10 +1,12 @@
 //! The machine as a value: interrupt controllers, clock, address spaces, serial line. The pure parts (clock
-//! arithmetic, ACPI tables) are compiled everywhere, the rest only on the bare target.
+//! arithmetic, ACPI tables, memory types) are compiled everywhere, the rest only on the bare target.
 
 pub mod acpi;
 #[cfg(test)]
 pub(super) mod bytes;
 pub mod clock;
+#[cfg(any(target_os = "none", test))]
+pub(super) mod memory_types;
 pub mod rate;
 pub mod speculation;
 
@@ -20,6 +22,8 @@ pub(in crate::arch) mod cpu;
 pub(in crate::arch) mod layout;
 #[cfg(target_os = "none")]
 pub(super) mod machine_check;
+#[cfg(target_os = "none")]
+pub(super) mod mtrr;
 #[cfg(target_os = "none")]
 pub(super) mod paging;
 #[cfg(target_os = "none")]

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU8, Ordering};
 
 use sandglass_lock::Requests;
 
-use super::apic::{IoApics, Pin, Signal, LOCAL_APIC};
+use super::apic::{self, IoApics, Mode, Pin, Signal, LOCAL_APIC};
 use super::barriers;
 use super::core_data::CoreData;
 use super::cpu::{self, Msr};
@@ -31,8 +31,6 @@ const FIRST_VECTOR: u8 = 0x20;
 /// The machine. Its memory and devices exist once; a value holds what was found out about them.
 pub struct Machine {
     pub(in crate::arch::x86_64) io_apics: IoApics,
-    /// Numbers of the local APICs of the cores that run.
-    apic_ids: [Cell<u8>; CORES],
     cores: Cell<u8>,
     /// The data of the core that executes the kernel.
     here: Cell<&'static CoreData>,
@@ -46,8 +44,8 @@ pub struct Machine {
 pub(in crate::arch::x86_64) enum Timer {
     /// As a value of the time-stamp counter.
     Deadline,
-    /// As a count of its own clock, at this rate.
-    Count(Rate),
+    /// As a count of its own clock, at this rate. The mode of the local APIC is here since here it costs no line of a cache.
+    Count(Rate, Mode),
 }
 
 impl Machine {
@@ -56,11 +54,10 @@ impl Machine {
     pub const fn new() -> Self {
         Machine {
             io_apics: IoApics::new(),
-            apic_ids: [const { Cell::new(0) }; CORES],
             cores: Cell::new(1),
             here: Cell::new(CoreData::of(CoreId::BOOT)),
             ticks_per_us: Cell::new(1),
-            timer: Cell::new(Timer::Count(Rate::UNKNOWN)),
+            timer: Cell::new(Timer::Count(Rate::UNKNOWN, Mode::XApic)),
         }
     }
 }
@@ -140,11 +137,11 @@ impl Platform for Machine {
             // SAFETY: the timer is in the mode that has the register, which only concerns time.
             // 0 would disarm it.
             Timer::Deadline => unsafe { cpu::write_msr(Msr::TscDeadline, at.max(1)) },
-            Timer::Count(rate) => {
+            Timer::Count(rate, mode) => {
                 // Counted from this very moment: releases are to be exact, however long the path
                 // that led here.
                 let ticks = at.saturating_sub(cpu::time_stamp());
-                LOCAL_APIC.set_count(rate.counts(ticks));
+                LOCAL_APIC.set_count(mode, rate.counts(ticks));
             }
         }
     }
@@ -180,7 +177,7 @@ impl Platform for Machine {
                 active_low,
             };
             self.io_apics
-                .route(ioapic, pin, how, self.apic_id(CoreId::BOOT));
+                .route(ioapic, pin, how, apic::id_of(CoreId::BOOT));
         }
     }
 
@@ -296,14 +293,8 @@ impl Machine {
         }
     }
 
-    /// Number of the local APIC of a core that runs.
-    fn apic_id(&self, core: CoreId) -> u8 {
-        self.apic_ids[core.index()].get()
-    }
-
-    /// `core`, the first that does not run yet, runs, and has the local APIC number `id`.
-    pub(in crate::arch::x86_64) fn add_core(&self, core: CoreId, id: u8) {
-        self.set_apic_id(core, id);
+    /// The first core that does not run yet runs, and has told the number of its local APIC.
+    pub(in crate::arch::x86_64) fn add_core(&self) {
         STAGE.store(SEVERAL, Ordering::Relaxed);
         self.cores.set(self.cores.get().wrapping_add(1));
     }
@@ -311,11 +302,6 @@ impl Machine {
     /// Lets the timer of this core raise its interrupt.
     pub(in crate::arch::x86_64) fn start_timer(&self) {
         LOCAL_APIC.start_timer(matches!(self.timer.get(), Timer::Deadline));
-    }
-
-    /// `core` has the local APIC number `id`.
-    pub(in crate::arch::x86_64) fn set_apic_id(&self, core: CoreId, id: u8) {
-        self.apic_ids[core.index()].set(id);
     }
 
     /// Those of `cores` that run.
@@ -328,7 +314,7 @@ impl Machine {
 
     /// Raises `vector` at another core, which runs.
     fn signal(&self, core: CoreId, vector: u8) {
-        LOCAL_APIC.send(self.apic_id(core), Signal::Vector(vector));
+        LOCAL_APIC.send(apic::id_of(core), Signal::Vector(vector));
     }
 
     /// Asks those of `cores`, others, that run for `what`, and returns when they have done it.
