@@ -23,6 +23,32 @@ pub enum Nodes {
     Several(u32),
 }
 
+impl Nodes {
+    /// Most cores that a kernel for several is for.
+    pub const fn most(self) -> u32 {
+        match self {
+            Nodes::One => 1,
+            Nodes::OneOr(most) | Nodes::Several(most) => most,
+        }
+    }
+}
+
+/// How many cores a kernel of this crate's profile is for: `several` says whether for one or for more.
+pub const fn cores(several: bool) -> usize {
+    if several {
+        THIS.nodes.most() as usize
+    } else {
+        1
+    }
+}
+
+/// A bit for each core of this crate's profile.
+#[cfg(any(feature = "microkit-smp-debug", feature = "microkit-smp-release"))]
+pub type CoreBits = u16;
+/// A bit for each core of this crate's profile.
+#[cfg(not(any(feature = "microkit-smp-debug", feature = "microkit-smp-release")))]
+pub type CoreBits = u8;
+
 /// Who sets the FS and GS bases of a thread on x86_64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SegmentBases {

@@ -204,11 +204,26 @@ impl CoresArgs {
     }
 }
 
+/// The same where there is a choice of profiles.
+#[derive(Args)]
+pub struct ProfileCoresArgs {
+    /// The SMP kernel on N cores, 1 to 4, in profiles for more 1 to 16 [default: the single-core kernel]
+    #[arg(long = "cores", value_name = "N", value_parser = cores::parse_for_any)]
+    number: Option<u32>,
+}
+
+impl ProfileCoresArgs {
+    /// What is asked for.
+    pub fn cores(&self) -> Cores {
+        Cores::asked_for(self.number)
+    }
+}
+
 /// The machine that a root task runs on; a described system's is in its description.
 #[derive(Args)]
 pub struct MachineArgs {
     #[command(flatten)]
-    pub cores: CoresArgs,
+    pub cores: ProfileCoresArgs,
     /// Memory in MiB
     #[arg(long, value_name = "MiB", default_value_t = crate::qemu::DEFAULT_MEMORY_MIB,
           value_parser = clap::value_parser!(u32).range(16..))]
@@ -461,7 +476,7 @@ pub struct ConformanceArgs {
     #[command(flatten)]
     pub profile: ProfileArgs,
     #[command(flatten)]
-    pub cores: CoresArgs,
+    pub cores: ProfileCoresArgs,
     /// Architecture to build for
     #[arg(long, value_enum, default_value_t)]
     pub arch: Arch,

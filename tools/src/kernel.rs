@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 use crate::arch::Arch;
 use crate::cli::KernelArgs;
-use crate::cores::{Cores, MOST_CORES};
+use crate::cores::Cores;
 use crate::mutants::named::{self, Set};
 use crate::toolchain::{self, KernelToolchain};
 use crate::{profile, wcet, workspace};
@@ -202,11 +202,8 @@ impl KernelOptions {
 
 /// `sandglass kernel`.
 pub fn run(args: &KernelArgs) -> Result<ExitCode> {
-    let cores = match args.smp {
-        true => Cores::Smp(MOST_CORES),
-        false => Cores::Single,
-    };
     let profile = args.profile.profile;
+    let cores = Cores::of_profile(profile, args.smp);
     let options = profile::kernel(profile, args.arch, args.kernel, Variant::Release, cores)?;
     let mut path = build(&match args.trace {
         true => options.traced(),
@@ -255,10 +252,6 @@ pub fn file(options: &KernelOptions) -> PathBuf {
 }
 
 fn build_now(options: &KernelOptions) -> Result<PathBuf> {
-    for what in profile::missing(options.profile()) {
-        let name = options.profile().name;
-        eprintln!("not there yet of the profile {name}: {what}");
-    }
     let toolchain = KernelToolchain::find(options.arch)?;
     let target_dir = folder();
     // Nobody else may build between cargo's end and the copy.

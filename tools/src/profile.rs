@@ -11,7 +11,7 @@ use clap::Args;
 use sandglass_abi::profile::{Fpu, Nodes, Printing, Profile, SegmentBases, ALL, BASE};
 
 use crate::arch::Arch;
-use crate::cores::{Cores, MOST_CORES};
+use crate::cores::Cores;
 use crate::kernel::{KernelOptions, Variant};
 use crate::workspace;
 
@@ -86,18 +86,30 @@ pub fn kernel(
         show_printing(profile.printing),
         variant.name()
     );
-    match (profile.nodes, cores) {
-        (Nodes::OneOr(_), _) | (Nodes::One, Cores::Single) => {}
-        (Nodes::One, Cores::Smp(_)) => bail!(
-            "the profile `{name}` is for one core: leave out `--cores` and `--smp`, or choose another"
-        ),
-        (Nodes::Several(nodes), _) => bail!(
-            "the profile `{name}` is for {nodes} cores, and this kernel runs on {MOST_CORES}: it cannot be built yet"
-        ),
-    }
+    ensure_cores(profile, cores)?;
     Ok(KernelOptions::on(variant, cores)
         .for_arch(arch)
         .of_profile(profile))
+}
+
+/// Whether `profile` has a kernel for these cores.
+///
+/// # Errors
+/// It has none; the message says which it has.
+fn ensure_cores(profile: &Profile, cores: Cores) -> Result<()> {
+    let (name, most) = (profile.name, profile.nodes.most());
+    match (profile.nodes, cores) {
+        (Nodes::One, Cores::Smp(_)) => bail!(
+            "the profile `{name}` is for one core: leave out `--cores` and `--smp`, or choose another"
+        ),
+        (Nodes::Several(_), Cores::Single) => bail!(
+            "the profile `{name}` is for several cores: say on how many, `--cores 1` to `--cores {most}`"
+        ),
+        (_, Cores::Smp(number)) if number > most => bail!(
+            "the profile `{name}` is for {most} cores at most, not {number}"
+        ),
+        _ => Ok(()),
+    }
 }
 
 /// Whether `profile` has a kernel of this variant.
@@ -112,15 +124,6 @@ pub fn allows(profile: &Profile, variant: Variant) -> bool {
 /// The processor for a kernel of `profile`, as QEMU's `-cpu` names it; `None` for the usual one.
 pub fn cpu(profile: &Profile) -> Option<&'static str> {
     (profile.segment_bases == SegmentBases::Instructions).then_some(STOCK_CPU)
-}
-
-/// What of a profile this kernel does not do, in words; whoever asks for it gets an error.
-pub fn missing(profile: &Profile) -> Vec<String> {
-    let mut missing = Vec::new();
-    if let Nodes::Several(nodes) = profile.nodes {
-        missing.push(format!("{nodes} cores: this kernel runs on {MOST_CORES}"));
-    }
-    missing
 }
 
 fn show_printing(printing: Printing) -> String {
@@ -203,9 +206,6 @@ fn listing() -> String {
             };
             text.push_str(&format!("    {option:<32} {own}{beside}\n"));
         }
-        for what in missing(profile) {
-            text.push_str(&format!("    not there yet: {what}\n"));
-        }
     }
     text
 }
@@ -280,8 +280,18 @@ mod tests {
         assert!(release.contains("printing on"), "{release}");
         let smp = refused(&MICROKIT_RELEASE, None, Cores::Smp(2));
         assert!(smp.contains("for one core"), "{smp}");
-        let nodes = refused(&MICROKIT_SMP_RELEASE, None, Cores::Smp(4));
-        assert!(nodes.contains("for 16 cores"), "{nodes}");
+        let one = refused(&MICROKIT_SMP_RELEASE, None, Cores::Single);
+        assert!(one.contains("`--cores 1` to `--cores 16`"), "{one}");
+        let many = refused(&BASE, None, Cores::Smp(5));
+        assert!(many.contains("for 4 cores at most"), "{many}");
+        let nodes = kernel(
+            &MICROKIT_SMP_RELEASE,
+            Arch::X86_64,
+            None,
+            Variant::Debug,
+            Cores::Smp(16),
+        );
+        assert_eq!(nodes.unwrap().variant, Variant::Release);
         let arm = kernel(
             &MICROKIT_RELEASE,
             Arch::Aarch64,

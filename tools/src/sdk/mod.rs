@@ -74,7 +74,7 @@ impl Board {
                 STOCK_BOARD,
                 configuration.to_owned(),
                 None,
-                cores_of(profile),
+                Cores::of_profile(profile, false),
             );
             return Ok(vec![stock?]);
         }
@@ -142,14 +142,6 @@ impl Board {
             &includes[1].join("sel4").join("gen_config.json"),
             &described.library(),
         )
-    }
-}
-
-/// For how many cores the one kernel of `profile` is.
-fn cores_of(profile: &Profile) -> Cores {
-    match profile.nodes {
-        Nodes::Several(_) => Cores::Smp(MOST_CORES),
-        Nodes::One | Nodes::OneOr(_) => Cores::Single,
     }
 }
 
