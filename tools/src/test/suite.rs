@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{bail, Context, Result};
-use sandglass_abi::profile::{Profile, BASE};
+use sandglass_abi::profile::{Nodes, Profile, BASE};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
@@ -204,15 +204,24 @@ pub(super) struct Suite {
 }
 
 impl Suite {
-    /// The kernels that it is run on, each with the cores of its machine.
+    /// The kernels that it is run on, each with the cores of its machine. A profile that is for several cores has no other
+    /// kernels: it is run on one, on as many as the base profile, and on all.
     pub(super) fn kernels(&self) -> impl Iterator<Item = (Variant, Cores)> + '_ {
         let profile = self.config.profile;
-        let single = self.config.kernels.iter().copied();
-        let single = single.filter(|&variant| profile::allows(profile, variant));
-        let several = smp_kernels(&self.name).into_iter();
+        let variants = self.config.kernels.iter().copied();
+        let variants = variants.filter(|&variant| profile::allows(profile, variant));
+        let several = match profile.nodes {
+            _ if *profile == BASE => smp_kernels(&self.name),
+            Nodes::Several(most) => variants
+                .clone()
+                .flat_map(|variant| [1, MOST_CORES, most].map(|n| (variant, Cores::Smp(n))))
+                .collect(),
+            Nodes::One | Nodes::OneOr(_) => Vec::new(),
+        };
+        let single = variants.filter(|_| !matches!(profile.nodes, Nodes::Several(_)));
         single
             .map(|variant| (variant, Cores::Single))
-            .chain(several.filter(|_| *profile == BASE))
+            .chain(several)
     }
 
     /// Builds it for aarch64.
