@@ -669,14 +669,16 @@ pub struct StormArgs {
     /// Seed of the first arena; each arena has the next one
     #[arg(long, value_name = "SEED", default_value_t = storm::FIRST_SEED)]
     pub seed: u64,
-    /// Run on this kernel only [default: on both, side by side, with different seeds]
+    #[command(flatten)]
+    pub profile: ProfileArgs,
+    /// Run on this kernel only [default: on each that the profile has, side by side, with different seeds]
     #[arg(long, value_enum)]
     pub kernel: Option<Variant>,
     #[command(flatten)]
-    pub cores: CoresArgs,
+    pub cores: ProfileCoresArgs,
     /// Attack the policies and servers at user level instead: their state machines on the host, then a machine for each
     /// policy and seed, always with the oracle
-    #[arg(long, conflicts_with_all = ["calls", "instructions", "kernel", "CoresArgs", "wrong", "memory"])]
+    #[arg(long, conflicts_with_all = ["calls", "instructions", "kernel", "ProfileArgs", "ProfileCoresArgs", "wrong", "memory"])]
     pub policies: bool,
     /// With `--policies`: seeds to try of each policy
     #[arg(long, value_name = "N", default_value_t = 100, requires = "policies")]
@@ -697,7 +699,7 @@ pub struct StormArgs {
     #[arg(long)]
     pub oracle: bool,
     /// Run on a release kernel that is wrong in this way (`assurance/mutants/rules.toml`), to see it noticed
-    #[arg(long, value_name = "MUTANT", conflicts_with = "kernel")]
+    #[arg(long, value_name = "MUTANT", conflicts_with_all = ["kernel", "ProfileArgs"])]
     pub wrong: Option<String>,
     /// Memory in MiB
     #[arg(long, value_name = "MiB", default_value_t = 256,
@@ -718,7 +720,9 @@ pub struct AssureArgs {
     #[arg(long, value_name = "N")]
     pub jobs: Option<usize>,
     #[command(flatten)]
-    pub cores: CoresArgs,
+    pub profile: ProfileArgs,
+    #[command(flatten)]
+    pub cores: ProfileCoresArgs,
     /// Judge every mutant of the kernel [default: a sample]
     #[arg(long)]
     pub all_mutants: bool,

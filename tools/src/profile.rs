@@ -96,7 +96,7 @@ pub fn kernel(
 ///
 /// # Errors
 /// It has none; the message says which it has.
-fn ensure_cores(profile: &Profile, cores: Cores) -> Result<()> {
+pub fn ensure_cores(profile: &Profile, cores: Cores) -> Result<()> {
     let (name, most) = (profile.name, profile.nodes.most());
     match (profile.nodes, cores) {
         (Nodes::One, Cores::Smp(_)) => bail!(
