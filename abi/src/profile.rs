@@ -159,9 +159,22 @@ pub const MICROKIT_SMP_DEBUG: Profile = Profile {
     ..MICROKIT_SMP_RELEASE
 };
 
+/// An option of this kernel, which the ABI does not have: user code has AVX.
+pub const AVX: Profile = Profile {
+    name: "avx",
+    about: "the configuration of the ABI pages, and AVX for user code",
+    on_aarch64: false,
+    fpu: Fpu::Xsave {
+        bytes: 832,
+        features: 7,
+    },
+    ..BASE
+};
+
 /// All of them.
-pub const ALL: [Profile; 5] = [
+pub const ALL: [Profile; 6] = [
     BASE,
+    AVX,
     MICROKIT_DEBUG,
     MICROKIT_RELEASE,
     MICROKIT_SMP_DEBUG,
@@ -171,6 +184,7 @@ pub const ALL: [Profile; 5] = [
 /// The profile that this crate is built for.
 pub const THIS: Profile = {
     let chosen = [
+        (cfg!(feature = "avx"), AVX),
         (cfg!(feature = "microkit-debug"), MICROKIT_DEBUG),
         (cfg!(feature = "microkit-release"), MICROKIT_RELEASE),
         (cfg!(feature = "microkit-smp-debug"), MICROKIT_SMP_DEBUG),
