@@ -28,7 +28,7 @@ const BINARY: &str = "sandglass-assure";
 pub fn run(args: &AssureArgs) -> Result<ExitCode> {
     let agrees = lock_step(args)?;
     // Mutants and coverage are those of the base profile.
-    if args.wrong.is_some() || *args.profile.profile != BASE {
+    if args.wrong.is_some() || args.only_lock_step || *args.profile.profile != BASE {
         return Ok(ExitCode::from(u8::from(!agrees)));
     }
     let is_covered = coverage::run()? == ExitCode::SUCCESS;

@@ -557,6 +557,8 @@ pub struct BoundsArgs {
     /// On which architecture
     #[arg(long, value_enum, default_value_t)]
     pub arch: Arch,
+    #[command(flatten)]
+    pub profile: ProfileArgs,
     /// Measure instead how long cores wait for their turns in the kernel, on a machine with N cores,
     /// 2 to 4, of which all except one attack
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=4))]
@@ -723,11 +725,14 @@ pub struct AssureArgs {
     pub profile: ProfileArgs,
     #[command(flatten)]
     pub cores: ProfileCoresArgs,
+    /// Only lock step, without coverage and mutants; as in any profile but base, whose they are
+    #[arg(long)]
+    pub only_lock_step: bool,
     /// Judge every mutant of the kernel [default: a sample]
     #[arg(long)]
     pub all_mutants: bool,
     /// Only lock step, with a kernel that is wrong in this way (`assurance/mutants/rules.toml`), to see it noticed
-    #[arg(long, value_name = "MUTANT", conflicts_with = "all_mutants")]
+    #[arg(long, value_name = "MUTANT", conflicts_with_all = ["all_mutants", "ProfileArgs"])]
     pub wrong: Option<String>,
     /// With `--wrong`: ask only the oracle for time
     #[arg(long, requires = "wrong")]

@@ -83,8 +83,10 @@ static void shares(void)
     for (word_t i = 0; i < 3; i++)
         EXPECT_DONE(configure(i, i, TURNS_US[i]));
     EXPECT_DONE(set_start(0));
-    while (logs[0].count < RUNS || logs[1].count < RUNS) {
+    word_t limit = timestamp() + 2 * RUNS * ROUND_US * mhz;
+    while ((logs[0].count < RUNS || logs[1].count < RUNS) && timestamp() < limit) {
     }
+    EXPECT(logs[0].count == RUNS && logs[1].count == RUNS);
     for (word_t i = 0; i < 2; i++) {
         /* The first began somewhere. */
         for (unsigned run = 1; run < RUNS; run++) {
