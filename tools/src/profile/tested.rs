@@ -9,9 +9,10 @@ use sandglass_abi::profile::{Nodes, Profile, ALL};
 
 use super::{allows, cpu};
 use crate::check;
-use crate::conformance;
+use crate::conformance::{self, wrong};
 use crate::cores::{Cores, MOST_CORES};
 use crate::kernel::Variant;
+use crate::mutants::named::Set;
 use crate::storm;
 use crate::test::{self, suite};
 
@@ -50,12 +51,15 @@ impl What {
             Self::TimeInStorm => "the oracle for time, in the storm",
             Self::LockStep => "lock step, with invariants and the oracle for time",
             Self::KernelTests => "tests of the kernel on the host",
-            Self::WrongKernels => "named mutants of what it adds",
+            Self::WrongKernels => "named mutants, in other profiles than base of what they add",
             Self::Rules => "rules on the release kernel's binary",
             Self::Bounds => "adversarial bounds of the release kernel",
         }
     }
 }
+
+/// A kernel, and on how many cores.
+type Kernel = (Variant, Cores);
 
 /// A test on a kernel of a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,69 +109,65 @@ fn sensible(profile: &Profile, what: What) -> Vec<Run> {
 
 /// What the test command runs of `what` in `profile`: usually, and with `--all` or by name only.
 fn tested(profile: &Profile, what: What) -> Result<[Vec<Run>; 2]> {
-    let run = |(variant, cores)| Run {
-        what,
-        variant,
-        cores,
-    };
     let is_base = super::feature(profile).is_none();
-    let of_host = |package: &str| {
-        let parts = test::profiles_of(package).into_iter();
-        let own = parts.filter(|(feature, ..)| *feature == super::feature(profile));
-        let runs = own.map(|(_, is_smp, is_long)| {
-            let cores = Cores::of_profile(profile, is_smp);
-            (run((Variant::Release, cores)), is_long)
-        });
-        runs.collect::<Vec<_>>()
-    };
-    let runs: Vec<(Run, bool)> = match what {
-        What::Conformance if is_base => usual(suite::kernels_of(conformance::PACKAGE)?, run),
-        What::Storm if is_base => usual(suite::kernels_of(storm::PACKAGE)?, run),
-        What::RootTasks => suite::c_roots_of(profile)?
-            .into_iter()
-            .map(|(kernel, is_long)| (run(kernel), is_long))
-            .collect(),
-        What::LockStep => of_host("sandglass-assurance"),
-        What::KernelTests => of_host("sandglass-kernel"),
+    let single = (Variant::Release, Cores::Single);
+    let kernels: Vec<(Kernel, bool)> = match what {
+        What::Conformance if is_base => usual(suite::kernels_of(conformance::PACKAGE)?),
+        What::Storm if is_base => usual(suite::kernels_of(storm::PACKAGE)?),
+        // In tests of the tool: `tools/tests/time_oracle.rs` and `bounds.rs`.
+        What::TimeInStorm | What::Bounds if is_base => usual(vec![single]),
+        What::RootTasks => suite::c_roots_of(profile)?,
+        What::LockStep => on_host(profile, "sandglass-assurance"),
+        What::KernelTests => on_host(profile, "sandglass-kernel"),
         What::Rules => {
             let kernels = check::release_kernels().into_iter();
             let own = kernels.filter(|kernel| kernel.options.profile() == profile);
-            let cores = own.map(|kernel| Cores::of_machine(kernel.cores));
-            usual(cores.map(|it| (Variant::Release, it)).collect(), run)
+            usual(
+                own.map(|it| (Variant::Release, Cores::of_machine(it.cores)))
+                    .collect(),
+            )
         }
         What::WrongKernels => {
-            let sets = conformance::wrong::SETS.into_iter();
-            let own = sets.filter(|&set| conformance::wrong::profile(set) == profile);
+            let sets = wrong::SETS.into_iter();
+            let own = sets.filter(|&set| set != Set::Aarch64 && wrong::profile(set) == profile);
             own.map(|set| {
-                let variant = conformance::wrong::options(set)?.variant;
-                let is_long = set != conformance::wrong::SETS[0];
-                Ok((run((variant, Cores::Single)), is_long))
+                let variant = wrong::options(set)?.variant;
+                Ok(((variant, Cores::Single), set != Set::Rules))
             })
             .collect::<Result<_>>()?
         }
-        What::Bounds if is_base => usual(vec![(Variant::Release, Cores::Single)], run),
         _ => Vec::new(),
     };
-    let which = |long: bool| {
-        let mut own: Vec<Run> = Vec::new();
-        for &(run, _) in runs.iter().filter(|&&(_, is_long)| is_long == long) {
-            if !own.contains(&run) {
-                own.push(run);
+    Ok([false, true].map(|long| {
+        let mut runs: Vec<Run> = Vec::new();
+        for &((variant, cores), _) in kernels.iter().filter(|&&(_, is_long)| is_long == long) {
+            let run = Run {
+                what,
+                variant,
+                cores,
+            };
+            if !runs.contains(&run) {
+                runs.push(run);
             }
         }
-        own
-    };
-    Ok([which(false), which(true)])
+        runs
+    }))
 }
 
-fn usual(
-    kernels: Vec<(Variant, Cores)>,
-    run: impl Fn((Variant, Cores)) -> Run,
-) -> Vec<(Run, bool)> {
-    kernels
-        .into_iter()
-        .map(|kernel| (run(kernel), false))
-        .collect()
+/// These, and that they are no long tests.
+fn usual(kernels: Vec<Kernel>) -> Vec<(Kernel, bool)> {
+    kernels.into_iter().map(|kernel| (kernel, false)).collect()
+}
+
+/// The kernels of `profile` for which the tests of `package` are run on the host.
+fn on_host(profile: &Profile, package: &str) -> Vec<(Kernel, bool)> {
+    let parts = test::profiles_of(package).into_iter();
+    let own = parts.filter(|(feature, ..)| *feature == super::feature(profile));
+    own.map(|(_, is_smp, is_long)| {
+        let cores = Cores::of_profile(profile, is_smp);
+        ((Variant::Release, cores), is_long)
+    })
+    .collect()
 }
 
 /// What is run in `profile` by commands of its own, since the test command does not.
