@@ -199,7 +199,7 @@ impl Run {
                 "storm",
                 vec!["--kernel", variant, "--calls", "50000", "--oracle"],
             ),
-            What::LockStep => ("assure", vec!["--events", "50000", "--only-lock-step"]),
+            What::LockStep => ("assure", vec!["--events", "20000", "--only-lock-step"]),
             _ => ("bounds", vec!["--quick"]),
         };
         let mut arguments: Vec<String> = vec![command.to_owned()];

@@ -16,10 +16,18 @@ pub struct Operation {
 }
 
 impl Operation {
+    /// Whether the profile has it: others are never chosen.
+    pub fn exists(&self) -> bool {
+        self.weight > 0
+    }
+
     /// Whether the ABI has a way for it to succeed here.
     pub fn can_succeed(&self) -> bool {
         let has_authority = self.invoked != Kind::Domain || DOMAINS == 1;
-        self.label != INVALID && has_authority && !own::HOPELESS.contains(&self.label)
+        self.label != INVALID
+            && self.exists()
+            && has_authority
+            && !own::HOPELESS.contains(&self.label)
     }
 }
 
