@@ -17,6 +17,10 @@ mod view;
 pub(crate) use invoke::Arguments;
 
 use fastrand::Rng;
+use sandglass_abi::invocation::{
+    INVALID, TCB_CONFIGURE_SINGLE_STEPPING, TCB_GET_BREAKPOINT, TCB_SET_BREAKPOINT,
+    TCB_UNSET_BREAKPOINT,
+};
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::sched::domain::DOMAINS;
 use sandglass_abi::syscall::Syscall;
@@ -28,6 +32,17 @@ use crate::isa;
 use crate::operations::{Kind, Operation, OPERATIONS};
 use crate::script::{Action, Call};
 pub use view::View;
+
+/// `label`, or none of any object if it is of the hardware-debug API, which is not specified.
+fn specified(label: u64) -> u64 {
+    match label {
+        TCB_SET_BREAKPOINT
+        | TCB_GET_BREAKPOINT
+        | TCB_UNSET_BREAKPOINT
+        | TCB_CONFIGURE_SINGLE_STEPPING => INVALID,
+        _ => label,
+    }
+}
 
 /// Makes actions from a seed: the same from the same seed and the same states.
 pub struct Generator {
@@ -426,7 +441,7 @@ impl Generator {
                     caps[i] = self.any(view);
                 }
             }
-            6 => *label = self.rng.u64(0..62),
+            6 => *label = specified(self.rng.u64(0..62)),
             _ => {
                 if self.chance(50) {
                     *cap = self.any(view);
