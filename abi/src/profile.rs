@@ -23,6 +23,32 @@ pub enum Nodes {
     Several(u32),
 }
 
+impl Nodes {
+    /// Most cores that a kernel for several is for.
+    pub const fn most(self) -> u32 {
+        match self {
+            Nodes::One => 1,
+            Nodes::OneOr(most) | Nodes::Several(most) => most,
+        }
+    }
+}
+
+/// How many cores a kernel of this crate's profile is for: `several` says whether for one or for more.
+pub const fn cores(several: bool) -> usize {
+    if several {
+        THIS.nodes.most() as usize
+    } else {
+        1
+    }
+}
+
+/// A bit for each core of this crate's profile.
+#[cfg(any(feature = "microkit-smp-debug", feature = "microkit-smp-release"))]
+pub type CoreBits = u16;
+/// A bit for each core of this crate's profile.
+#[cfg(not(any(feature = "microkit-smp-debug", feature = "microkit-smp-release")))]
+pub type CoreBits = u8;
+
 /// Who sets the FS and GS bases of a thread on x86_64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SegmentBases {
@@ -133,9 +159,22 @@ pub const MICROKIT_SMP_DEBUG: Profile = Profile {
     ..MICROKIT_SMP_RELEASE
 };
 
+/// An option of this kernel, which the ABI does not have: user code has AVX.
+pub const AVX: Profile = Profile {
+    name: "avx",
+    about: "the configuration of the ABI pages, and AVX for user code",
+    on_aarch64: false,
+    fpu: Fpu::Xsave {
+        bytes: 832,
+        features: 7,
+    },
+    ..BASE
+};
+
 /// All of them.
-pub const ALL: [Profile; 5] = [
+pub const ALL: [Profile; 6] = [
     BASE,
+    AVX,
     MICROKIT_DEBUG,
     MICROKIT_RELEASE,
     MICROKIT_SMP_DEBUG,
@@ -145,6 +184,7 @@ pub const ALL: [Profile; 5] = [
 /// The profile that this crate is built for.
 pub const THIS: Profile = {
     let chosen = [
+        (cfg!(feature = "avx"), AVX),
         (cfg!(feature = "microkit-debug"), MICROKIT_DEBUG),
         (cfg!(feature = "microkit-release"), MICROKIT_RELEASE),
         (cfg!(feature = "microkit-smp-debug"), MICROKIT_SMP_DEBUG),

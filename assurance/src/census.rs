@@ -14,7 +14,8 @@ use sandglass_kernel::arch::abi::object::table::Table;
 use sandglass_kernel::cap::Capability;
 use sandglass_kernel::inspect::SlotView;
 use sandglass_kernel::mem::{self, Kind, Ref, Slot, Span, Tagged};
-use sandglass_kernel::object::core::Core;
+use sandglass_kernel::object::core::{Core, Queues};
+use sandglass_kernel::object::domain::DOMAINS;
 use sandglass_kernel::object::endpoint::Endpoint;
 use sandglass_kernel::object::notification::Notification;
 use sandglass_kernel::object::reply::Reply;
@@ -360,14 +361,22 @@ pub fn cores(k: &Kernel) -> impl Iterator<Item = (CoreId, &Core)> {
     CoreId::all().map(|id| (id, k.core_of(id)))
 }
 
+/// The queues of all cores and domains, with the numbers of both.
+pub fn queues(k: &Kernel) -> impl Iterator<Item = (CoreId, u8, &Queues)> {
+    let domains = || 0..DOMAINS as u8;
+    cores(k).flat_map(move |(id, core)| domains().map(move |it| (id, it, core.of(it))))
+}
+
 /// Every thread that the scheduler names.
 pub fn scheduled(k: &Kernel) -> Vec<Ref<Tcb>> {
     let mut threads = Vec::new();
     for (_, core) in cores(k) {
         threads.extend(core.thread().into_iter().chain(core.fpu_owner()));
+    }
+    for (_, _, queues) in queues(k) {
         for priority in 0..=u8::MAX {
-            threads.extend(core.ready.first_of(priority));
-            threads.extend(core.release.of(priority).first());
+            threads.extend(queues.ready.first_of(priority));
+            threads.extend(queues.release.of(priority).first());
         }
     }
     threads

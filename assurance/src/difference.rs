@@ -101,8 +101,11 @@ fn cores(text: &mut String, i: usize, a: &Core, b: &Core) {
     values(text, &name("context"), &a.context, &b.context);
     values(text, &name("now"), &a.now, &b.now);
     values(text, &name("consumed"), &a.consumed, &b.consumed);
-    maps(text, &name("ready"), &a.ready, &b.ready);
-    values(text, &name("release"), &a.release, &b.release);
+    for (domain, (a, b)) in a.queues.iter().zip(&b.queues).enumerate() {
+        let name = |what| format!("cores[{i}].queues[{domain}].{what}");
+        maps(text, &name("ready"), &a.ready, &b.ready);
+        values(text, &name("release"), &a.release, &b.release);
+    }
     values(text, &name("deadline"), &a.deadline, &b.deadline);
     values(text, &name("action"), &a.action, &b.action);
     values(text, &name("reprogram"), &a.reprogram, &b.reprogram);

@@ -69,8 +69,11 @@ fn of_thread(state: &State, thread: ThreadId) -> impl Iterator<Item = SlotId> + 
 /// The threads that the scheduler names.
 fn scheduled(state: &State) -> impl Iterator<Item = ThreadId> + '_ {
     state.cores.iter().flat_map(|core| {
-        let ready = core.ready.values().flatten().map(|ready| ready.thread);
-        let waiting = core.release.iter().map(|(_, thread)| *thread);
-        core.thread.into_iter().chain(ready).chain(waiting)
+        let queued = core.queues.iter().flat_map(|queues| {
+            let ready = queues.ready.values().flatten().map(|ready| ready.thread);
+            let waiting = queues.release.iter().map(|(_, thread)| *thread);
+            ready.chain(waiting)
+        });
+        core.thread.into_iter().chain(queued)
     })
 }

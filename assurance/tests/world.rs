@@ -26,6 +26,6 @@ fn all_who_wait_for_the_same_tick_are_seen() {
     }
     assert!(waiting >= 2, "{waiting} were ready");
     let after = pair.state().expect("whoever waits is where it was");
-    let of = |state: &State| state.core().release.len();
+    let of = |state: &State| state.queues().release.len();
     assert_eq!(of(&after), of(&before) + waiting);
 }

@@ -1,9 +1,9 @@
 //! The cores that the kernel is built for, by number and as sets.
 
-/// Number of cores that the kernel is built for (the SMP variant's default: ABI README, profile).
-pub const CORES: usize = if cfg!(feature = "smp") { 4 } else { 1 };
+/// Number of cores that the kernel is built for: with several, as the profile has it (ABI 09, section 1).
+pub const CORES: usize = sandglass_abi::profile::cores(cfg!(feature = "smp"));
 
-const _: () = assert!(CORES.is_power_of_two() && CORES <= u8::BITS as usize);
+const _: () = assert!(CORES.is_power_of_two() && CORES <= 8 * size_of::<Cores>());
 
 /// The number of a core: below [`CORES`], always.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,7 +36,7 @@ impl CoreId {
 
 /// A set of cores.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Cores(u8);
+pub struct Cores(sandglass_abi::profile::CoreBits);
 
 impl Cores {
     pub const NONE: Cores = Cores(0);

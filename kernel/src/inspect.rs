@@ -99,6 +99,7 @@ pub struct ContextView {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DomainView {
     pub entries: [Entry; LENGTH],
+    pub index: u64,
 }
 
 /// An interrupt: where it comes from, if it is issued, and the slot of its notification.

@@ -2,8 +2,8 @@
 //! object keep it alive, so a missing one is a broken precondition.
 
 use crate::state::{
-    CNodeId, ContextId, Core, Endpoint, EndpointId, Notification, NotificationId, Reply, ReplyId,
-    SchedContext, State, Table, TableId, Thread, ThreadId,
+    CNodeId, ContextId, Core, Endpoint, EndpointId, Notification, NotificationId, Queues, Reply,
+    ReplyId, SchedContext, State, Table, TableId, Thread, ThreadId,
 };
 
 macro_rules! access {
@@ -47,9 +47,30 @@ impl State {
         &mut self.cores[core.0]
     }
 
+    /// Those of the domain that runs who want to run on the core that executes the kernel.
+    pub fn queues(&self) -> &Queues {
+        &self.core().queues[usize::from(self.domains.current)]
+    }
+
+    /// The queues in which `thread` is when it is in any.
+    pub fn queues_of(&self, thread: ThreadId) -> &Queues {
+        &self.home(thread).queues[usize::from(self.threads[&thread].domain)]
+    }
+
+    /// The same, to be changed.
+    pub fn queues_of_mut(&mut self, thread: ThreadId) -> &mut Queues {
+        let domain = usize::from(self.threads[&thread].domain);
+        &mut self.home_mut(thread).queues[domain]
+    }
+
     /// Whether the core of `thread` executes the kernel.
-    pub fn is_here(&self, thread: ThreadId) -> bool {
+    pub fn is_on_this_core(&self, thread: ThreadId) -> bool {
         self.threads[&thread].core == self.executing
+    }
+
+    /// Whether the core of `thread` executes the kernel, and its domain runs.
+    pub fn is_here(&self, thread: ThreadId) -> bool {
+        self.is_on_this_core(thread) && self.threads[&thread].domain == self.domains.current
     }
 
     /// Number of slots of `cnode`.

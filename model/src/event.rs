@@ -61,7 +61,7 @@ pub fn handle_with(state: &mut State, core: CoreId, event: Event, readings: Read
 
 /// A device interrupt, which is handled whether or not the budget lasts (04, section 6.1).
 fn interrupt(s: &mut State, irq: IrqNumber) -> Then {
-    let _ = account::check_budget(s, s.executing);
+    let _ = account::settle(s);
     irq::arrive(s, irq);
     Then::Schedule
 }
@@ -69,14 +69,14 @@ fn interrupt(s: &mut State, irq: IrqNumber) -> Then {
 /// The timer fired: it is to be programmed anew (04, section 14).
 fn timer(s: &mut State) -> Then {
     s.core_mut().reprogram = true;
-    let _ = account::check_budget(s, s.executing);
+    let _ = account::settle(s);
     Then::Schedule
 }
 
 /// The core looks at its queues, as it was asked to; being asked is an interrupt like others.
 fn look(s: &mut State) -> Then {
     s.core_mut().look = false;
-    let _ = account::check_budget(s, s.executing);
+    let _ = account::settle(s);
     Then::Schedule
 }
 
@@ -87,7 +87,7 @@ fn by_thread(s: &mut State, event: Event) -> Then {
     let Some(thread) = s.core().thread else {
         return Then::Schedule;
     };
-    if !account::check_budget(s, s.executing) {
+    if !account::settle(s) {
         if s.threads[&thread].state.is_runnable() {
             s.thread_mut(thread).state = ThreadState::Restart;
         }

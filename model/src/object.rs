@@ -200,7 +200,7 @@ fn create_thread(s: &mut State, object: ThreadId) -> Cap {
         registers,
         priority: 0,
         mcp: 0,
-        domain: crate::invoke::domain::CURRENT,
+        domain: s.domains.current,
         core: CoreId(0),
         fpu_disabled: false,
         buffer_address: 0,

@@ -4,6 +4,8 @@
 //! section 3). Links between objects are stored on both sides where the ABI pages speak of both
 //! sides.
 
+use sandglass_abi::sched::domain::DOMAINS;
+
 use crate::isa;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -446,14 +448,8 @@ pub struct Core {
     pub now: Ticks,
     /// What the current context has not paid for; 0 in idleness.
     pub consumed: Ticks,
-    /// The ready queues, by priority, the first first; empty ones are left out. Released threads
-    /// that were not moved yet are in here, at the place that docs, deliberate difference 8, gives
-    /// them: behind those enqueued at the head, among those appended in the order of time, before
-    /// those appended at the instant of their release or later.
-    pub ready: BTreeMap<u8, Vec<Ready>>,
-    /// Threads whose refill is not ready yet, ordered by its time; equal times first-come,
-    /// first-served among equal priorities, and listed by priority otherwise, the lowest first.
-    pub release: Vec<(Ticks, ThreadId)>,
+    /// Who wants to run there, by domain.
+    pub queues: Vec<Queues>,
     /// For when the timer is programmed; `u64::MAX` for never.
     pub deadline: Ticks,
     /// What the scheduler is to do at the end of the event on this core; between events
@@ -467,6 +463,19 @@ pub struct Core {
     pub look: bool,
 }
 
+/// The threads of a domain on a core that want to run.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Queues {
+    /// The ready queues, by priority, the first first; empty ones are left out. Released threads
+    /// that were not moved yet are in here, at the place that docs, deliberate difference 8, gives
+    /// them: behind those enqueued at the head, among those appended in the order of time, before
+    /// those appended at the instant of their release or later.
+    pub ready: BTreeMap<u8, Vec<Ready>>,
+    /// Threads whose refill is not ready yet, ordered by its time; equal times first-come,
+    /// first-served among equal priorities, and listed by priority otherwise, the lowest first.
+    pub release: Vec<(Ticks, ThreadId)>,
+}
+
 impl Core {
     /// A core that idles at `now`, with nothing to do.
     pub fn idle(now: Ticks) -> Self {
@@ -475,8 +484,7 @@ impl Core {
             context: None,
             now,
             consumed: 0,
-            ready: BTreeMap::new(),
-            release: Vec::new(),
+            queues: vec![Queues::default(); DOMAINS as usize],
             deadline: Ticks::MAX,
             action: Action::ResumeCurrent,
             reprogram: false,
@@ -493,7 +501,7 @@ pub enum Action {
     Candidate(ThreadId),
 }
 
-/// A thread in a ready queue. All domains share these queues: there is one domain.
+/// A thread in a ready queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ready {
     pub thread: ThreadId,
@@ -501,12 +509,20 @@ pub struct Ready {
     pub since: Ticks,
 }
 
-/// The domain schedule (04, section 11): one domain, two entries.
+/// The domain schedule, and how far it is (04, section 11). Where there is one domain, its time does not decrease, and its
+/// turn never ends.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Domains {
     /// (domain, duration in ticks).
     pub entries: Vec<(u8, Ticks)>,
     pub start: u64,
+    /// The entry whose turn it is.
+    pub index: u64,
+    /// The domain whose turn it is, which new threads belong to.
+    pub current: u8,
+    /// When the turn ends; 0 if it is over, and the next one begins with the next decision. The first one, which begins with
+    /// the boot, never ends.
+    pub end: Ticks,
 }
 
 // ---------------------------------------------------------------------------- memory and devices

@@ -81,7 +81,7 @@ fn who_runs_elsewhere_pays_and_is_the_first_of_its_equals_when_it_is_stalled() {
     assert_eq!(s.threads[&running].state, ThreadState::Restart);
     let head = s.contexts[&ContextId(2)].refills[0];
     assert_eq!((head.amount, head.time), (3 * MILLISECOND, 4 * MILLISECOND));
-    let queue = &s.cores[THERE.0].ready[&50];
+    let queue = &s.cores[THERE.0].queues[0].ready[&50];
     let queue: Vec<_> = queue.iter().map(|ready| ready.thread).collect();
     assert_eq!(queue, [running, equal]);
 }
@@ -93,7 +93,10 @@ fn who_is_stalled_at_the_end_of_its_budget_waits_for_the_next() {
     look(&mut s, 2);
     s.core_mut().now = 7 * MILLISECOND;
     cores::stall(&mut s, running);
-    assert_eq!(s.cores[THERE.0].release, [(12 * MILLISECOND, running)]);
+    assert_eq!(
+        s.cores[THERE.0].queues[0].release,
+        [(12 * MILLISECOND, running)]
+    );
     look(&mut s, 8);
     assert_eq!(runs_there(&s), None);
     assert_eq!(s.cores[THERE.0].deadline, 12 * MILLISECOND);

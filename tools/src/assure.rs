@@ -10,12 +10,13 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use cargo_metadata::Message;
+use sandglass_abi::profile::{Profile, BASE};
 
 use crate::cli::AssureArgs;
 use crate::cores::Cores;
 use crate::mutants::named::{self, Catalogue, Set};
 use crate::mutants::{self, Choice};
-use crate::{coverage, toolchain};
+use crate::{coverage, profile, toolchain};
 
 const PACKAGE: &str = "sandglass-assurance";
 const BINARY: &str = "sandglass-assure";
@@ -26,7 +27,8 @@ const BINARY: &str = "sandglass-assure";
 /// Something does not build, or cannot be run.
 pub fn run(args: &AssureArgs) -> Result<ExitCode> {
     let agrees = lock_step(args)?;
-    if args.wrong.is_some() {
+    // Mutants and coverage are those of the base profile.
+    if args.wrong.is_some() || args.only_lock_step || *args.profile.profile != BASE {
         return Ok(ExitCode::from(u8::from(!agrees)));
     }
     let is_covered = coverage::run()? == ExitCode::SUCCESS;
@@ -50,7 +52,9 @@ fn lock_step(args: &AssureArgs) -> Result<bool> {
         Some(name) => Some(Catalogue::read(Set::Rules)?.find(name)?.number),
         None => None,
     };
-    let binary = build(cores, wrong.is_some())?;
+    let profile = args.profile.profile;
+    profile::ensure_cores(profile, cores)?;
+    let binary = build(profile, cores, wrong.is_some())?;
     let mut command = std::process::Command::new(&binary);
     if let Some(number) = wrong {
         command.env(named::VARIABLE, number.to_string());
@@ -70,8 +74,8 @@ fn lock_step(args: &AssureArgs) -> Result<bool> {
     Ok(status.success())
 }
 
-/// Builds the binary with the kernel for `cores`; with that of the named mutants if it is to be `wrong`.
-fn build(cores: Cores, wrong: bool) -> Result<PathBuf> {
+/// Builds the binary with the kernel of `profile` for `cores`; with that of the named mutants if it is to be `wrong`.
+fn build(profile: &Profile, cores: Cores, wrong: bool) -> Result<PathBuf> {
     let tree = wrong.then(|| named::tree(Set::Rules)).transpose()?;
     let mut cargo = match &tree {
         Some(tree) => tree.cargo("build"),
@@ -85,6 +89,9 @@ fn build(cores: Cores, wrong: bool) -> Result<PathBuf> {
     cargo.args(["--package", PACKAGE, "--bin", BINARY]);
     if let Cores::Smp(_) = cores {
         cargo.args(["--features", "smp"]);
+    }
+    if let Some(feature) = profile::feature(profile) {
+        cargo.args(["--features", feature]);
     }
     cargo.args(["--message-format", "json-render-diagnostics"]);
     eprintln!("building {BINARY}");

@@ -207,11 +207,26 @@ impl CoresArgs {
     }
 }
 
+/// The same where there is a choice of profiles.
+#[derive(Args)]
+pub struct ProfileCoresArgs {
+    /// The SMP kernel on N cores, 1 to 4, in profiles for more 1 to 16 [default: the single-core kernel]
+    #[arg(long = "cores", value_name = "N", value_parser = cores::parse_for_any)]
+    number: Option<u32>,
+}
+
+impl ProfileCoresArgs {
+    /// What is asked for.
+    pub fn cores(&self) -> Cores {
+        Cores::asked_for(self.number)
+    }
+}
+
 /// The machine that a root task runs on; a described system's is in its description.
 #[derive(Args)]
 pub struct MachineArgs {
     #[command(flatten)]
-    pub cores: CoresArgs,
+    pub cores: ProfileCoresArgs,
     /// Memory in MiB
     #[arg(long, value_name = "MiB", default_value_t = crate::qemu::DEFAULT_MEMORY_MIB,
           value_parser = clap::value_parser!(u32).range(16..))]
@@ -474,7 +489,7 @@ pub struct ConformanceArgs {
     #[command(flatten)]
     pub profile: ProfileArgs,
     #[command(flatten)]
-    pub cores: CoresArgs,
+    pub cores: ProfileCoresArgs,
     #[command(flatten)]
     pub speculation: SpeculationArgs,
     /// Architecture to build for
@@ -563,6 +578,8 @@ pub struct BoundsArgs {
     /// On which architecture
     #[arg(long, value_enum, default_value_t)]
     pub arch: Arch,
+    #[command(flatten)]
+    pub profile: ProfileArgs,
     /// Measure instead how long cores wait for their turns in the kernel, on a machine with N cores,
     /// 2 to 4, of which all except one attack
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=4))]
@@ -675,14 +692,16 @@ pub struct StormArgs {
     /// Seed of the first arena; each arena has the next one
     #[arg(long, value_name = "SEED", default_value_t = storm::FIRST_SEED)]
     pub seed: u64,
-    /// Run on this kernel only [default: on both, side by side, with different seeds]
+    #[command(flatten)]
+    pub profile: ProfileArgs,
+    /// Run on this kernel only [default: on each that the profile has, side by side, with different seeds]
     #[arg(long, value_enum)]
     pub kernel: Option<Variant>,
     #[command(flatten)]
-    pub cores: CoresArgs,
+    pub cores: ProfileCoresArgs,
     /// Attack the policies and servers at user level instead: their state machines on the host, then a machine for each
     /// policy and seed, always with the oracle
-    #[arg(long, conflicts_with_all = ["calls", "instructions", "kernel", "CoresArgs", "wrong", "memory"])]
+    #[arg(long, conflicts_with_all = ["calls", "instructions", "kernel", "ProfileArgs", "ProfileCoresArgs", "wrong", "memory"])]
     pub policies: bool,
     /// With `--policies`: seeds to try of each policy
     #[arg(long, value_name = "N", default_value_t = 100, requires = "policies")]
@@ -703,7 +722,7 @@ pub struct StormArgs {
     #[arg(long)]
     pub oracle: bool,
     /// Run on a release kernel that is wrong in this way (`assurance/mutants/rules.toml`), to see it noticed
-    #[arg(long, value_name = "MUTANT", conflicts_with = "kernel")]
+    #[arg(long, value_name = "MUTANT", conflicts_with_all = ["kernel", "ProfileArgs"])]
     pub wrong: Option<String>,
     /// Memory in MiB
     #[arg(long, value_name = "MiB", default_value_t = 256,
@@ -724,12 +743,17 @@ pub struct AssureArgs {
     #[arg(long, value_name = "N")]
     pub jobs: Option<usize>,
     #[command(flatten)]
-    pub cores: CoresArgs,
+    pub profile: ProfileArgs,
+    #[command(flatten)]
+    pub cores: ProfileCoresArgs,
+    /// Only lock step, without coverage and mutants; as in any profile but base, whose they are
+    #[arg(long)]
+    pub only_lock_step: bool,
     /// Judge every mutant of the kernel [default: a sample]
     #[arg(long)]
     pub all_mutants: bool,
     /// Only lock step, with a kernel that is wrong in this way (`assurance/mutants/rules.toml`), to see it noticed
-    #[arg(long, value_name = "MUTANT", conflicts_with = "all_mutants")]
+    #[arg(long, value_name = "MUTANT", conflicts_with_all = ["all_mutants", "ProfileArgs"])]
     pub wrong: Option<String>,
     /// With `--wrong`: ask only the oracle for time
     #[arg(long, requires = "wrong")]

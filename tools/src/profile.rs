@@ -3,6 +3,8 @@
 //! The data is the ABI's (`abi/src/profile.rs`). Here it is shown, and made options of a build: a kernel and a program are
 //! built for a profile by the feature of its name.
 
+mod tested;
+
 use std::fs;
 use std::process::ExitCode;
 
@@ -11,24 +13,33 @@ use clap::Args;
 use sandglass_abi::profile::{Fpu, Nodes, Printing, Profile, SegmentBases, ALL, BASE};
 
 use crate::arch::Arch;
-use crate::cores::{Cores, MOST_CORES};
+use crate::cores::Cores;
 use crate::kernel::{KernelOptions, Variant};
 use crate::workspace;
 
 /// The processor on which the stock boards of Microkit run (ABI 09, section 2.5).
 const STOCK_CPU: &str = "qemu64,+fsgsbase,+pdpe1gb,+xsaveopt,+xsave";
 
+/// One with AVX, and otherwise with what the ABI's reference needs.
+const AVX_CPU: &str = "Haswell,-pcid,+pdpe1gb";
+
 /// Where the table goes, in the repository, and between which lines.
 const PAGE: &str = "docs/src/reference/profiles.md";
-const BEGIN: &str = "<!-- profiles: begin -->\n";
-const END: &str = "<!-- profiles: end -->\n";
+const OPTIONS: &str = "profiles";
+const TESTED: &str = "tested";
 
 /// Arguments of `sandglass profiles`.
 #[derive(Args)]
 pub struct ProfilesArgs {
-    /// Write the table of profiles into the book
+    /// Write the tables of profiles, and of what is tested in which, into the book
     #[arg(long)]
     page: bool,
+    /// List the commands that test profiles beyond what `sandglass test` does
+    #[arg(long, conflicts_with = "page")]
+    commands: bool,
+    /// Run those of these commands that have TEXT in them, one after the other; all, if it is empty
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["page", "commands"])]
+    run: Option<String>,
 }
 
 /// The choice of a profile, for several commands.
@@ -86,18 +97,30 @@ pub fn kernel(
         show_printing(profile.printing),
         variant.name()
     );
-    match (profile.nodes, cores) {
-        (Nodes::OneOr(_), _) | (Nodes::One, Cores::Single) => {}
-        (Nodes::One, Cores::Smp(_)) => bail!(
-            "the profile `{name}` is for one core: leave out `--cores` and `--smp`, or choose another"
-        ),
-        (Nodes::Several(nodes), _) => bail!(
-            "the profile `{name}` is for {nodes} cores, and this kernel runs on {MOST_CORES}: it cannot be built yet"
-        ),
-    }
+    ensure_cores(profile, cores)?;
     Ok(KernelOptions::on(variant, cores)
         .for_arch(arch)
         .of_profile(profile))
+}
+
+/// Whether `profile` has a kernel for these cores.
+///
+/// # Errors
+/// It has none; the message says which it has.
+pub fn ensure_cores(profile: &Profile, cores: Cores) -> Result<()> {
+    let (name, most) = (profile.name, profile.nodes.most());
+    match (profile.nodes, cores) {
+        (Nodes::One, Cores::Smp(_)) => bail!(
+            "the profile `{name}` is for one core: leave out `--cores` and `--smp`, or choose another"
+        ),
+        (Nodes::Several(_), Cores::Single) => bail!(
+            "the profile `{name}` is for several cores: say on how many, `--cores 1` to `--cores {most}`"
+        ),
+        (_, Cores::Smp(number)) if number > most => bail!(
+            "the profile `{name}` is for {most} cores at most, not {number}"
+        ),
+        _ => Ok(()),
+    }
 }
 
 /// Whether `profile` has a kernel of this variant.
@@ -111,16 +134,11 @@ pub fn allows(profile: &Profile, variant: Variant) -> bool {
 
 /// The processor for a kernel of `profile`, as QEMU's `-cpu` names it; `None` for the usual one.
 pub fn cpu(profile: &Profile) -> Option<&'static str> {
-    (profile.segment_bases == SegmentBases::Instructions).then_some(STOCK_CPU)
-}
-
-/// What of a profile this kernel does not do, in words; whoever asks for it gets an error.
-pub fn missing(profile: &Profile) -> Vec<String> {
-    let mut missing = Vec::new();
-    if let Nodes::Several(nodes) = profile.nodes {
-        missing.push(format!("{nodes} cores: this kernel runs on {MOST_CORES}"));
+    match profile.fpu {
+        _ if profile.segment_bases == SegmentBases::Instructions => Some(STOCK_CPU),
+        Fpu::Xsave { .. } => Some(AVX_CPU),
+        Fpu::Fxsave => None,
     }
-    missing
 }
 
 fn show_printing(printing: Printing) -> String {
@@ -203,9 +221,6 @@ fn listing() -> String {
             };
             text.push_str(&format!("    {option:<32} {own}{beside}\n"));
         }
-        for what in missing(profile) {
-            text.push_str(&format!("    not there yet: {what}\n"));
-        }
     }
     text
 }
@@ -225,28 +240,43 @@ fn table() -> String {
         .collect()
 }
 
-/// The page with the table in it, in place of the one that it has.
+/// The page with its tables in it, in place of those that it has.
 ///
 /// # Errors
-/// It has no place for it.
-fn with_table(page: &str) -> Result<String> {
-    let parts = page.split_once(BEGIN).and_then(|(before, rest)| {
-        let (_, after) = rest.split_once(END)?;
+/// It has no place for one, or what is tested cannot be read.
+fn with_tables(page: &str) -> Result<String> {
+    let page = with_table(page, OPTIONS, &table())?;
+    with_table(&page, TESTED, &tested::table()?)
+}
+
+/// The page with the table of this name in it.
+fn with_table(page: &str, name: &str, table: &str) -> Result<String> {
+    let (begin, end) = (
+        format!("<!-- {name}: begin -->\n"),
+        format!("<!-- {name}: end -->\n"),
+    );
+    let parts = page.split_once(&begin).and_then(|(before, rest)| {
+        let (_, after) = rest.split_once(&end)?;
         Some((before, after))
     });
     let Some((before, after)) = parts else {
-        bail!("{PAGE} has no place for the table: the lines\n{BEGIN}{END}");
+        bail!("{PAGE} has no place for the table `{name}`: the lines\n{begin}{end}");
     };
-    Ok(format!("{before}{BEGIN}{}{END}{after}", table()))
+    Ok(format!("{before}{begin}{table}{end}{after}"))
 }
 
 /// `sandglass profiles`: lists them, or writes the table into the book.
 pub fn run(args: &ProfilesArgs) -> Result<ExitCode> {
-    if args.page {
+    if let Some(pattern) = &args.run {
+        return tested::run(pattern);
+    }
+    if args.commands {
+        print!("{}", tested::list()?);
+    } else if args.page {
         let path = workspace::root().join(PAGE);
         let page =
             fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        fs::write(&path, with_table(&page)?)
+        fs::write(&path, with_tables(&page)?)
             .with_context(|| format!("cannot write {}", path.display()))?;
         println!("{}", path.display());
     } else {
@@ -280,8 +310,18 @@ mod tests {
         assert!(release.contains("printing on"), "{release}");
         let smp = refused(&MICROKIT_RELEASE, None, Cores::Smp(2));
         assert!(smp.contains("for one core"), "{smp}");
-        let nodes = refused(&MICROKIT_SMP_RELEASE, None, Cores::Smp(4));
-        assert!(nodes.contains("for 16 cores"), "{nodes}");
+        let one = refused(&MICROKIT_SMP_RELEASE, None, Cores::Single);
+        assert!(one.contains("`--cores 1` to `--cores 16`"), "{one}");
+        let many = refused(&BASE, None, Cores::Smp(5));
+        assert!(many.contains("for 4 cores at most"), "{many}");
+        let nodes = kernel(
+            &MICROKIT_SMP_RELEASE,
+            Arch::X86_64,
+            None,
+            Variant::Debug,
+            Cores::Smp(16),
+        );
+        assert_eq!(nodes.unwrap().variant, Variant::Release);
         let arm = kernel(
             &MICROKIT_RELEASE,
             Arch::Aarch64,
@@ -323,7 +363,7 @@ mod tests {
         let page = fs::read_to_string(workspace::root().join(PAGE)).unwrap();
         assert_eq!(
             page,
-            with_table(&page).unwrap(),
+            with_tables(&page).unwrap(),
             "`./sandglass profiles --page` writes it anew"
         );
     }
@@ -331,6 +371,6 @@ mod tests {
     #[test]
     fn a_wrong_name_is_answered_by_the_right_ones() {
         let message = named("microkit").unwrap_err();
-        assert!(message.contains("base, microkit-debug"), "{message}");
+        assert!(message.contains("base, avx, microkit-debug"), "{message}");
     }
 }

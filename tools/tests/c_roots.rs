@@ -103,6 +103,18 @@ fn a_program_of_another_profile_is_told_for_which() {
     assert_eq!(console.matches(told).count(), 1, "{console}");
 }
 
+/// The kernel that gives user code AVX says so where there is none.
+#[test]
+fn a_processor_without_avx_is_refused_in_words() {
+    for without in ["+xsave", "-xsave,+avx", "+xsave,+avx"] {
+        let cpu = format!("Nehalem,+pdpe1gb,{without}");
+        let out = boot(&program("avx"), &["--profile", "avx", "--cpu", &cpu]);
+        let console = String::from_utf8_lossy(&out.stdout);
+        assert_eq!(out.status.code(), Some(1), "{console}");
+        assert!(console.contains("no XSAVE or no AVX"), "{console}");
+    }
+}
+
 /// Boots a file that is no root task on both kernels: each must say why, and end with status 1.
 #[track_caller]
 fn assert_refused(name: &str, said: &str) {

@@ -108,6 +108,9 @@ fn fault_of(fault: fault::Fault) -> Fault {
             instruction,
             status,
         },
+        // Where there is no hardware-debug API, there is no such fault.
+        #[allow(unreachable_patterns)]
+        fault::Fault::Debug(event) => panic!("not specified: {event:?}"),
     }
 }
 

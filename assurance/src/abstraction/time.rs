@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::core as kernel_core;
+use sandglass_kernel::object::domain::DOMAINS;
 use sandglass_kernel::object::sched_context::SchedContext as KernelContext;
 use sandglass_kernel::time::refills::Refills;
 use sandglass_kernel::{self as kernel, Kernel};
 use sandglass_model::state::{
-    Action, ContextId, Core, CoreId, Domains, NotificationId, Ready, Refill, ReplyId, SchedContext,
-    ThreadId, Ticks,
+    Action, ContextId, Core, CoreId, Domains, NotificationId, Queues, Ready, Refill, ReplyId,
+    SchedContext, Ticks,
 };
 
 use super::threads::id as thread_id;
@@ -87,7 +88,6 @@ fn core(k: &Kernel, id: kernel::CoreId, core: &kernel_core::Core) -> Core {
     } else {
         Action::ResumeCurrent
     };
-    let (ready, release) = queues(k, core);
     Core {
         thread: core.thread().map(thread_id),
         context: core.context().map(|c| ContextId(c.address().get())),
@@ -98,8 +98,9 @@ fn core(k: &Kernel, id: kernel::CoreId, core: &kernel_core::Core) -> Core {
         } else {
             0
         },
-        ready,
-        release,
+        queues: (0..DOMAINS as u8)
+            .map(|domain| queues(k, core.of(domain)))
+            .collect(),
         deadline: deadline(k, core),
         action,
         reprogram: core.reprogram(),
@@ -119,16 +120,13 @@ fn deadline(k: &Kernel, core: &kernel_core::Core) -> Ticks {
     }
 }
 
-type ReadyQueues = BTreeMap<u8, Vec<Ready>>;
-type Releases = Vec<(Ticks, ThreadId)>;
-
-/// The ready and release queues of `core`, as the specification has them. The kernel leaves threads
+/// The ready and release queues of a domain on a core, as the specification has them. The kernel leaves threads
 /// whose time has come in the release queues until they are chosen; by deliberate difference 8 they
 /// count as ready, each at the place that its time gives it. There is one clock: the time of the last
 /// event counts on every core.
-fn queues(k: &Kernel, core: &kernel_core::Core) -> (ReadyQueues, Releases) {
+fn queues(k: &Kernel, core: &kernel_core::Queues) -> Queues {
     let now = k.core().now();
-    let mut ready = ReadyQueues::new();
+    let mut ready = BTreeMap::new();
     let mut release = Vec::new();
     for priority in 0..=u8::MAX {
         let mut list = Vec::new();
@@ -170,10 +168,10 @@ fn queues(k: &Kernel, core: &kernel_core::Core) -> (ReadyQueues, Releases) {
     // Stable: first come, first served among equals.
     release.sort_by_key(|&(time, priority, _)| (time, priority));
     let release = release.into_iter();
-    (
+    Queues {
         ready,
-        release.map(|(time, _, thread)| (time, thread)).collect(),
-    )
+        release: release.map(|(time, _, thread)| (time, thread)).collect(),
+    }
 }
 
 /// The domain schedule.
@@ -186,5 +184,8 @@ pub fn domains(k: &Kernel) -> Domains {
             .map(|entry| (entry.domain, entry.duration))
             .collect(),
         start: k.domains.start(),
+        index: view.index,
+        current: k.core().domain(),
+        end: k.domains.end(),
     }
 }

@@ -2,12 +2,19 @@
 
 use sandglass_abi::invocation as label;
 use sandglass_abi::object as types;
+use sandglass_abi::sched::domain::{DOMAINS, SCHEDULE_LENGTH};
 use sandglass_model::isa::COUNT;
 use sandglass_model::state::Cap;
 
 use super::{Generator, View, ADDRESSES};
 use crate::isa;
 use crate::operations::{Kind, Operation};
+
+/// Lengths of turns, in ticks: with several domains, some end while the kernel runs.
+const DURATIONS: &[u64] = match DOMAINS {
+    1 => &[0, 1, 1000, (1 << 56) - 1, 1 << 56],
+    _ => &[0, 1, 1000, 300_000, 300_000, 2_000_000, 2_000_000, 1 << 56],
+};
 
 /// Message words and extra capabilities.
 pub(crate) type Arguments = (Vec<u64>, Vec<u64>);
@@ -166,14 +173,40 @@ impl Generator {
         Some(match label {
             label::DOMAIN_SET => {
                 let thread = self.pick(view, |cap| matches!(cap, Cap::Thread(_)))?;
-                (vec![self.rng.u64(0..4) / 3], vec![thread])
+                (vec![self.any_domain()], vec![thread])
             }
             label::DOMAIN_SCHEDULE_CONFIGURE => {
-                let duration = self.choose(&[0, 1, 1000, (1 << 56) - 1, 1 << 56])?;
-                (vec![self.rng.u64(0..3) / 2, 0, duration], vec![])
+                let duration = self.choose(DURATIONS)?;
+                (vec![self.any_entry(), self.any_domain(), duration], vec![])
             }
-            _ => (vec![self.rng.u64(0..3) / 2], vec![]),
+            _ => (vec![self.any_entry()], vec![]),
         })
+    }
+
+    /// The only domain, seldom one behind it; of several the first, one of the next two, or seldom one behind the last.
+    fn any_domain(&mut self) -> u64 {
+        if DOMAINS == 1 {
+            return self.rng.u64(0..4) / 3;
+        }
+        match self.rng.u64(0..16) {
+            0 => DOMAINS,
+            1..7 => 1,
+            7..9 => 2,
+            _ => 0,
+        }
+    }
+
+    /// An entry of the schedule, seldom the last; of many, one of the first.
+    fn any_entry(&mut self) -> u64 {
+        let last = SCHEDULE_LENGTH as u64 - 1;
+        if last == 1 {
+            return self.rng.u64(0..3) / 2;
+        }
+        match self.rng.u64(0..16) {
+            0 => last,
+            1 => last - 1,
+            _ => self.rng.u64(0..3),
+        }
     }
 
     fn configure(&mut self, view: &View) -> Option<Arguments> {

@@ -17,7 +17,12 @@ mod view;
 pub(crate) use invoke::Arguments;
 
 use fastrand::Rng;
+use sandglass_abi::invocation::{
+    INVALID, TCB_CONFIGURE_SINGLE_STEPPING, TCB_GET_BREAKPOINT, TCB_SET_BREAKPOINT,
+    TCB_UNSET_BREAKPOINT,
+};
 use sandglass_abi::message::MessageInfo;
+use sandglass_abi::sched::domain::DOMAINS;
 use sandglass_abi::syscall::Syscall;
 use sandglass_abi::trace;
 use sandglass_model::isa::IrqNumber;
@@ -27,6 +32,17 @@ use crate::isa;
 use crate::operations::{Kind, Operation, OPERATIONS};
 use crate::script::{Action, Call};
 pub use view::View;
+
+/// `label`, or none of any object if it is of the hardware-debug API, which is not specified.
+fn specified(label: u64) -> u64 {
+    match label {
+        TCB_SET_BREAKPOINT
+        | TCB_GET_BREAKPOINT
+        | TCB_UNSET_BREAKPOINT
+        | TCB_CONFIGURE_SINGLE_STEPPING => INVALID,
+        _ => label,
+    }
+}
 
 /// Makes actions from a seed: the same from the same seed and the same states.
 pub struct Generator {
@@ -211,7 +227,16 @@ impl Generator {
         let wakes = state.notifications.values().any(|notification| {
             matches!(notification.state, Signals::Waiting(_)) || notification.thread.is_some()
         });
-        let waits = state.cores.iter().any(|core| !core.release.is_empty());
+        let turn_ends = Self::turn_ends(state);
+        let waits = state.cores.iter().any(|core| {
+            // Of other domains, those who are ready wait, too.
+            let is_current = |domain: usize| domain == usize::from(state.domains.current);
+            let mut of_domains = core.queues.iter().enumerate();
+            of_domains.any(|(domain, queues)| {
+                let waits = !queues.release.is_empty() || !queues.ready.is_empty();
+                waits && (is_current(domain) || turn_ends)
+            })
+        });
         match (waits, wakes && !state.irqs.is_empty()) {
             (true, true) if self.chance(50) => Some(self.interrupt(state)),
             (true, _) => Some(Action::Pass(self.interesting_time(state))),
@@ -243,6 +268,11 @@ impl Generator {
             .min(1 << 40)
     }
 
+    /// Whether the turn of the domain that runs ends in a time that a run lasts.
+    fn turn_ends(state: &State) -> bool {
+        DOMAINS > 1 && state.domains.end < state.core().now + (1 << 40)
+    }
+
     /// To just before, at, and just after what comes next, or less, or much more.
     fn interesting_time(&mut self, state: &State) -> u64 {
         let core = state.core();
@@ -252,13 +282,15 @@ impl Generator {
         let releases: Vec<u64> = state
             .cores
             .iter()
-            .flat_map(|core| core.release.iter().map(|&(time, _)| time))
+            .flat_map(|core| &core.queues)
+            .flat_map(|queues| queues.release.iter().map(|&(time, _)| time))
             .collect();
         let release = self.choose(&releases);
         let target = match self.rng.u32(0..10) {
             0 | 1 => budget_end,
             2 => budget_end.map(|end| end.saturating_sub(least)),
             3 | 4 => release,
+            5 if Self::turn_ends(state) && self.rng.bool() => Some(state.domains.end),
             5 if core.deadline != u64::MAX => Some(core.deadline),
             _ => None,
         };
@@ -409,7 +441,7 @@ impl Generator {
                     caps[i] = self.any(view);
                 }
             }
-            6 => *label = self.rng.u64(0..62),
+            6 => *label = specified(self.rng.u64(0..62)),
             _ => {
                 if self.chance(50) {
                     *cap = self.any(view);

@@ -2,7 +2,7 @@
 
 use sandglass_kernel::inspect::{AboveView, BranchView};
 use sandglass_kernel::mem::Ref;
-use sandglass_kernel::object::core::Core;
+use sandglass_kernel::object::core::Queues;
 use sandglass_kernel::object::queue::{Key, Queue};
 use sandglass_kernel::object::release::inspect::{TOP, TOURNAMENT};
 use sandglass_kernel::object::tcb::{Place, State, Tcb};
@@ -11,16 +11,16 @@ use sandglass_kernel::time::refills::Refills;
 use sandglass_kernel::CoreId;
 
 use super::{require, Finding};
-use crate::census::{cores, Census};
+use crate::census::{queues, Census};
 
 /// Every ready queue is linked both ways from its head to its tail, holds threads of its priority in
 /// the order of their times, and is marked exactly if it has any; `highest` is the highest mark. All
-/// of them belong to the core whose queue it is.
+/// of them belong to the core and the domain whose queue it is.
 pub fn ready_queues_are_linked(census: &Census) -> Finding {
-    cores(census.k).try_for_each(|(id, core)| are_linked(census, id, core))
+    queues(census.k).try_for_each(|(id, domain, queues)| are_linked(census, id, domain, queues))
 }
 
-fn are_linked(census: &Census, id: CoreId, core: &Core) -> Finding {
+fn are_linked(census: &Census, id: CoreId, domain: u8, core: &Queues) -> Finding {
     let k = census.k;
     let mut highest = None;
     for priority in 0..=u8::MAX {
@@ -45,10 +45,14 @@ fn are_linked(census: &Census, id: CoreId, core: &Core) -> Finding {
                 links.prev
             );
             require!(
-                tcb.priority() == priority && tcb.place() == Place::Ready && tcb.core() == id,
-                "{thread:?} of priority {} and {:?} is at {:?}, but in queue {priority} of {id:?}",
+                tcb.priority() == priority
+                    && tcb.place() == Place::Ready
+                    && (tcb.core(), tcb.domain()) == (id, domain),
+                "{thread:?} of priority {}, {:?} and domain {} is at {:?}, but in queue {priority} of {id:?}, \
+                 domain {domain}",
                 tcb.priority(),
                 tcb.core(),
+                tcb.domain(),
                 tcb.place()
             );
             require!(
@@ -94,9 +98,9 @@ pub fn ordered_queues_are_trees(census: &Census) -> Finding {
         check(census, notification.at(k).queue(), by_priority)
             .map_err(|what| format!("the notification {notification:?}: {what}"))?;
     }
-    for (id, core) in cores(k) {
+    for (id, _, queues) in queues(k) {
         for priority in 0..=u8::MAX {
-            let queue = core.release.of(priority);
+            let queue = queues.release.of(priority);
             if !queue.is_empty() || queue.inspect().root != BranchView::Nowhere {
                 check(census, queue, |_, _| Ok(()))
                     .map_err(|what| format!("release queue {priority} of {id:?}: {what}"))?;
@@ -251,13 +255,20 @@ fn is_leaf(census: &Census, thread: Ref<Tcb>) -> bool {
     thread.at(census.k).links().inspect().leaf.is_some()
 }
 
-/// Threads that wait for a refill wait in the queue of their core and priority, until their head
+/// Threads that wait for a refill wait in the queue of their core, domain and priority, until their head
 /// refill.
 pub fn release_times_are_those_of_the_refills(census: &Census) -> Finding {
-    cores(census.k).try_for_each(|(id, core)| times_are_those_of_the_refills(census, id, core))
+    queues(census.k).try_for_each(|(id, domain, queues)| {
+        times_are_those_of_the_refills(census, id, domain, queues)
+    })
 }
 
-fn times_are_those_of_the_refills(census: &Census, id: CoreId, core: &Core) -> Finding {
+fn times_are_those_of_the_refills(
+    census: &Census,
+    id: CoreId,
+    domain: u8,
+    core: &Queues,
+) -> Finding {
     let k = census.k;
     for priority in 0..=u8::MAX {
         let queue = core.release.of(priority);
@@ -267,11 +278,14 @@ fn times_are_those_of_the_refills(census: &Census, id: CoreId, core: &Core) -> F
         for thread in crate::abstraction::queued(census, queue) {
             let tcb = thread.at(k);
             require!(
-                tcb.priority() == priority && tcb.place() == Place::Release && tcb.core() == id,
-                "{thread:?} of priority {} and {:?} is at {:?}, but in release queue {priority} of \
-                 {id:?}",
+                tcb.priority() == priority
+                    && tcb.place() == Place::Release
+                    && (tcb.core(), tcb.domain()) == (id, domain),
+                "{thread:?} of priority {}, {:?} and domain {} is at {:?}, but in release queue {priority} of \
+                 {id:?}, domain {domain}",
                 tcb.priority(),
                 tcb.core(),
+                tcb.domain(),
                 tcb.place()
             );
             let Some(context) = tcb.sched_context() else {
@@ -291,10 +305,10 @@ fn times_are_those_of_the_refills(census: &Census, id: CoreId, core: &Core) -> F
 /// Each leaf of the tournament above the release queues has the time of the first thread of its
 /// priority, and every other node the lesser of its two; `highest` is the highest priority with a thread.
 pub fn the_tournament_knows_the_earliest(census: &Census) -> Finding {
-    cores(census.k).try_for_each(|(_, core)| knows_the_earliest(census, core))
+    queues(census.k).try_for_each(|(_, _, queues)| knows_the_earliest(census, queues))
 }
 
-fn knows_the_earliest(census: &Census, core: &Core) -> Finding {
+fn knows_the_earliest(census: &Census, core: &Queues) -> Finding {
     let k = census.k;
     let release = &core.release;
     let leaves = TOURNAMENT / 2;

@@ -93,6 +93,7 @@ pub fn nobody_better_waits(census: &Census) -> Finding {
 
 fn is_the_best(k: &Kernel, id: CoreId, core: &Core) -> Finding {
     let running = core.thread().map(|thread| thread.at(k).priority());
+    // Of the domain that runs.
     let ready = core.ready.highest();
     require!(
         ready <= running,

@@ -8,7 +8,7 @@ use sandglass_kernel::CoreId;
 
 use super::{require, Finding};
 use crate::abstraction::queued;
-use crate::census::{cores, Census};
+use crate::census::{cores, queues, Census};
 
 /// Where a thread was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,14 +37,16 @@ fn places(census: &Census) -> FxHashMap<u64, Vec<Found>> {
         if let Some(thread) = core.thread() {
             put(thread, Found::Current(id));
         }
+    }
+    for (id, _, queues) in queues(k) {
         for priority in 0..=u8::MAX {
-            let mut next = core.ready.first_of(priority);
+            let mut next = queues.ready.first_of(priority);
             for _ in 0..=census.threads.len() {
                 let Some(thread) = next else { break };
                 put(thread, Found::Ready(id));
                 next = thread.at(k).ready_links().next();
             }
-            let queue = core.release.of(priority);
+            let queue = queues.release.of(priority);
             if !queue.is_empty() {
                 for thread in queued(census, queue) {
                     put(thread, Found::Release(id));

@@ -1,19 +1,12 @@
-//! Domains (03, section 6.3; 04, section 11). There is one, and its schedule has two entries, the
-//! last of which ends it.
+//! Domains (03, section 6.3; 04, section 11; 09, section 5). The last entry of their schedule ends it.
 
 use sandglass_abi::invocation as label;
-use sandglass_abi::sched::domain::MAX_DURATION;
+use sandglass_abi::sched::domain::{DOMAINS, MAX_DURATION};
 
 use super::{Call, Outcome};
 use crate::error::Error;
 use crate::state::{Cap, State};
 use crate::time::{cores, schedule};
-
-/// Number of domains.
-const DOMAINS: u64 = 1;
-
-/// The domain that runs, which new threads belong to.
-pub const CURRENT: u8 = 0;
 
 /// Invokes the domain capability.
 pub fn invoke(s: &mut State, call: &Call) -> Result<Outcome, Error> {
@@ -25,7 +18,7 @@ pub fn invoke(s: &mut State, call: &Call) -> Result<Outcome, Error> {
     }
 }
 
-/// Set (30). A thread that waits for its refill goes on waiting: 04, section 11, has it dequeued
+/// Set (30). A thread that waits for its refill goes on waiting, among those of its domain: 04, section 11, has it dequeued
 /// and then enqueued if it is schedulable, which it is not. Whoever is enqueued may just have been
 /// released, and be above the current thread.
 fn set(s: &mut State, call: &Call) -> Result<Outcome, Error> {
@@ -38,9 +31,15 @@ fn set(s: &mut State, call: &Call) -> Result<Outcome, Error> {
         return Err(Error::InvalidArgument(1));
     };
     cores::stall(s, thread);
+    let waits_until = schedule::release_time(s, thread);
+    if DOMAINS > 1 {
+        schedule::dequeue(s, thread);
+    }
     s.thread_mut(thread).domain = call.words[0] as u8;
     if s.core().thread == Some(thread) {
         schedule::force_reschedule(s);
+    } else if let Some(time) = waits_until.filter(|_| DOMAINS > 1) {
+        schedule::wait_until(s, thread, time);
     } else if schedule::is_schedulable(s, thread) {
         schedule::enqueue(s, thread);
         schedule::force_reschedule(s);
@@ -78,8 +77,9 @@ fn configure(s: &mut State, call: &Call) -> Result<Outcome, Error> {
     Ok(Outcome::Done)
 }
 
-/// ScheduleSetStart (32). The time of the only domain is not counted (04, section 11), so that what
-/// it has left, and the entry that is current, stay as they are.
+/// ScheduleSetStart (32). The turn is over, and with the next decision the schedule starts over: as the last entry always ends
+/// it, behind the last but one (04, section 11). The time of an only domain is not counted, so that what it has left, and the
+/// entry that is current, stay as they are.
 fn set_start(s: &mut State, call: &Call) -> Result<Outcome, Error> {
     call.require(1, 0)?;
     let index = call.words[0];
@@ -94,6 +94,10 @@ fn set_start(s: &mut State, call: &Call) -> Result<Outcome, Error> {
         return Err(Error::InvalidArgument(0));
     }
     s.domains.start = index;
+    if DOMAINS > 1 {
+        s.domains.index = length - 2;
+        s.domains.end = 0;
+    }
     schedule::force_reschedule(s);
     Ok(Outcome::Done)
 }

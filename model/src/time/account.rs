@@ -1,5 +1,7 @@
 //! Who pays for what (04, sections 3, 6 and 9).
 
+use sandglass_abi::sched::domain::DOMAINS;
+
 use super::{readings, refills, schedule};
 use crate::ipc::fault;
 use crate::state::{ContextId, CoreId, SlotId, State, ThreadId, ThreadSlot, Ticks};
@@ -61,6 +63,24 @@ pub fn check_budget(s: &mut State, core: CoreId) -> bool {
         charge(s, core, context, s.cores[core.0].consumed, true);
     }
     false
+}
+
+/// The event is paid for, or what it means that it cannot be (see [`check_budget`]). If the turn of the domain is as good as
+/// over, it is over from now on, and nothing else is charged (09, section 5): the event does not happen either. Returns whether
+/// it does.
+pub fn settle(s: &mut State) -> bool {
+    let can_pay = check_budget(s, s.executing);
+    if !is_turn_over(s) {
+        return can_pay;
+    }
+    s.domains.end = 0;
+    schedule::force_reschedule(s);
+    false
+}
+
+/// Whether the turn of the domain is over, or less is left of it than a refill has at least (09, section 5).
+pub fn is_turn_over(s: &State) -> bool {
+    DOMAINS > 1 && s.core().now + s.clock.min_budget() > s.domains.end
 }
 
 /// `context`, the current one of `core`, is charged `used` ticks of its refills, or its slice is

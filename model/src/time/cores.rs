@@ -19,7 +19,7 @@ fn tell(s: &mut State, core: CoreId) {
 
 /// `thread` has become ready: another core is told if it idles or runs a thread of lower priority.
 pub fn is_ready(s: &mut State, thread: ThreadId) {
-    if !s.is_here(thread) && is_above_running(s, thread) {
+    if !s.is_on_this_core(thread) && is_above_running(s, thread) {
         tell(s, s.threads[&thread].core);
     }
 }
@@ -28,7 +28,7 @@ pub fn is_ready(s: &mut State, thread: ThreadId) {
 /// that.
 pub fn is_waiting(s: &mut State, thread: ThreadId, time: u64) {
     let is_late = time < s.home(thread).deadline && is_above_running(s, thread);
-    if !s.is_here(thread) && is_late {
+    if !s.is_on_this_core(thread) && is_late {
         s.home_mut(thread).look = true;
     }
 }

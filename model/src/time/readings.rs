@@ -62,7 +62,8 @@ pub fn read_again(s: &mut State, core: CoreId) {
         return;
     };
     advance(s, stall.then);
-    if !account::can_pay(s, s.executing) && s.readings.over.is_none() {
+    let may_go_on = account::can_pay(s, s.executing) && !account::is_turn_over(s);
+    if !may_go_on && s.readings.over.is_none() {
         s.readings.over = Some(Box::new(s.clone()));
     }
 }
@@ -96,5 +97,5 @@ fn abandon(s: &mut State, caller: Option<ThreadId>) {
     if let Some(caller) = runnable {
         s.thread_mut(caller).state = ThreadState::Restart;
     }
-    let _ = account::check_budget(s, s.executing);
+    let _ = account::settle(s);
 }

@@ -16,11 +16,13 @@
 //!   program the timer, not only one at its head: the head is not always what the timer is
 //!   programmed for. A release is no such reason (docs, deliberate difference 12).
 
+use sandglass_abi::sched::domain::DOMAINS;
+
 use crate::isa::PC;
 
 use super::{account, context, cores, refills};
 use crate::ipc::queue;
-use crate::state::{Action, ContextId, Ready, State, ThreadId, ThreadState, Ticks};
+use crate::state::{Action, ContextId, Queues, Ready, State, ThreadId, ThreadState, Ticks};
 
 /// Whether `thread` could run (04, section 2.4). One that was deleted could not.
 pub fn is_schedulable(s: &State, thread: ThreadId) -> bool {
@@ -31,9 +33,14 @@ pub fn is_schedulable(s: &State, thread: ThreadId) -> bool {
     t.state.is_runnable() && is_active && release_time(s, thread).is_none()
 }
 
+/// The queues of all cores and domains.
+fn all_queues(s: &State) -> impl Iterator<Item = &Queues> {
+    s.cores.iter().flat_map(|core| &core.queues)
+}
+
 /// When `thread` is to be released, if it waits for that.
-fn release_time(s: &State, thread: ThreadId) -> Option<Ticks> {
-    let mut waiting = s.cores.iter().flat_map(|core| &core.release);
+pub fn release_time(s: &State, thread: ThreadId) -> Option<Ticks> {
+    let mut waiting = all_queues(s).flat_map(|queues| &queues.release);
     waiting
         .find(|&&(_, other)| other == thread)
         .map(|&(time, _)| time)
@@ -41,8 +48,8 @@ fn release_time(s: &State, thread: ThreadId) -> Option<Ticks> {
 
 /// Whether `thread` is in a ready queue.
 fn is_queued(s: &State, thread: ThreadId) -> bool {
-    let mut queues = s.cores.iter().flat_map(|core| core.ready.values());
-    queues.any(|queue| queue.iter().any(|ready| ready.thread == thread))
+    let mut ready = all_queues(s).flat_map(|queues| queues.ready.values());
+    ready.any(|queue| queue.iter().any(|ready| ready.thread == thread))
 }
 
 /// Puts `thread` at the head of its ready queue, wherever it was (04, section 8.1).
@@ -63,19 +70,21 @@ pub fn append(s: &mut State, thread: ThreadId) {
 /// The ready queue of the core and the priority of `thread`.
 fn ready_queue(s: &mut State, thread: ThreadId) -> &mut Vec<Ready> {
     let priority = s.threads[&thread].priority;
-    s.home_mut(thread).ready.entry(priority).or_default()
+    s.queues_of_mut(thread).ready.entry(priority).or_default()
 }
 
 /// Takes `thread` out of the ready and release queues.
 pub fn dequeue(s: &mut State, thread: ThreadId) {
     for core in &mut s.cores {
-        for queue in core.ready.values_mut() {
-            queue.retain(|ready| ready.thread != thread);
+        for queues in &mut core.queues {
+            for queue in queues.ready.values_mut() {
+                queue.retain(|ready| ready.thread != thread);
+            }
+            queues.ready.retain(|_, queue| !queue.is_empty());
+            let waiting = queues.release.len();
+            queues.release.retain(|&(_, other)| other != thread);
+            core.reprogram |= queues.release.len() < waiting;
         }
-        core.ready.retain(|_, queue| !queue.is_empty());
-        let waiting = core.release.len();
-        core.release.retain(|&(_, other)| other != thread);
-        core.reprogram |= core.release.len() < waiting;
     }
 }
 
@@ -90,16 +99,16 @@ pub fn postpone(s: &mut State, context: ContextId) {
 }
 
 /// `thread` enters the release queue (04, section 8.1).
-fn wait_until(s: &mut State, thread: ThreadId, time: Ticks) {
+pub fn wait_until(s: &mut State, thread: ThreadId, time: Ticks) {
     let priority = |t: ThreadId| s.threads[&t].priority;
     let comes_before = |&(other, waiting): &(Ticks, ThreadId)| {
         other < time || other == time && priority(waiting) <= priority(thread)
     };
-    let queue = &s.home(thread).release;
+    let queue = &s.queues_of(thread).release;
     let place = queue.iter().take_while(|w| comes_before(w)).count();
-    let home = s.home_mut(thread);
-    home.release.insert(place, (time, thread));
-    home.reprogram = true;
+    let queues = s.queues_of_mut(thread);
+    queues.release.insert(place, (time, thread));
+    s.home_mut(thread).reprogram = true;
     cores::is_waiting(s, thread, time);
 }
 
@@ -109,9 +118,9 @@ fn wait_until(s: &mut State, thread: ThreadId, time: Ticks) {
 pub fn release_due(s: &mut State) {
     let now = s.core().now;
     let mut due: Vec<(Ticks, ThreadId)> = Vec::new();
-    for core in &mut s.cores {
-        let first_waiting = core.release.partition_point(|&(time, _)| time <= now);
-        due.extend(core.release.drain(..first_waiting));
+    for queues in s.cores.iter_mut().flat_map(|core| &mut core.queues) {
+        let first_waiting = queues.release.partition_point(|&(time, _)| time <= now);
+        due.extend(queues.release.drain(..first_waiting));
     }
     for (since, thread) in due {
         let queue = ready_queue(s, thread);
@@ -193,9 +202,12 @@ pub fn schedule(s: &mut State) {
     if s.core().action == Action::ResumeCurrent && best_ready(s) > running_priority(s) {
         s.core_mut().action = Action::ChooseNew;
     }
-    // Step 2: there is one domain. Steps 3 and 4.
     let action = s.core().action;
     if action != Action::ResumeCurrent {
+        // Step 2. Steps 3 and 4.
+        if s.domains.end == 0 {
+            next_domain(s);
+        }
         s.core_mut().thread = decide(s);
         s.core_mut().action = Action::ResumeCurrent;
     }
@@ -208,9 +220,24 @@ pub fn schedule(s: &mut State) {
     continue_current(s);
 }
 
+/// The turn of a domain is over: the next entry's begins, or the schedule starts over (04, section 11). A candidate stays
+/// behind, among the threads of its domain.
+fn next_domain(s: &mut State) {
+    force_reschedule(s);
+    let now = s.core().now;
+    let d = &mut s.domains;
+    d.index = match d.entries[d.index as usize + 1] {
+        (0, 0) => d.start,
+        _ => d.index + 1,
+    };
+    let (domain, duration) = d.entries[d.index as usize];
+    d.current = domain;
+    d.end = now + duration;
+}
+
 /// The highest priority of a thread in the ready queues.
 fn best_ready(s: &State) -> Option<u8> {
-    s.core().ready.keys().next_back().copied()
+    s.queues().ready.keys().next_back().copied()
 }
 
 /// The priority of the current thread; idleness is below all.
@@ -219,7 +246,7 @@ fn running_priority(s: &State) -> Option<u8> {
 }
 
 /// Who runs next, which is then in no queue; `None` to idle (04, section 8.5, step 3). The current
-/// thread may have come to belong to another core, where it is ready then.
+/// thread may have come to belong to another core or domain, where it is ready then.
 fn decide(s: &mut State) -> Option<ThreadId> {
     let current = s.core().thread.filter(|&thread| is_schedulable(s, thread));
     if let Some(thread) = current.filter(|&thread| !is_queued(s, thread)) {
@@ -236,7 +263,7 @@ fn decide(s: &mut State) -> Option<ThreadId> {
             return Some(thread);
         }
     }
-    let first = s.core().ready.values().next_back()?[0].thread;
+    let first = s.queues().ready.values().next_back()?[0].thread;
     dequeue(s, first);
     Some(first)
 }
@@ -266,7 +293,7 @@ fn pay(s: &mut State) -> bool {
     was_requested
 }
 
-/// When the timer is to fire next: shortly before the end of the budget of the current context, or
+/// When the timer is to fire next: shortly before the end of the budget of the current context, or of the domain's turn, or
 /// when a thread above the current one is released (04, section 8.5, step 8; docs, deliberate
 /// differences 8 and 11).
 pub fn deadline(s: &State) -> Ticks {
@@ -276,9 +303,11 @@ pub fn deadline(s: &State) -> Ticks {
         .context
         .map(|id| core.now - core.consumed + head_amount(id) - s.clock.precision());
     let above = |thread: ThreadId| Some(s.threads[&thread].priority) > running_priority(s);
-    let release = core.release.iter().find(|&&(_, thread)| above(thread));
-    let release = release.map(|&(time, _)| time);
-    [budget_end, release]
+    let mut waiting = s.queues().release.iter();
+    let release = waiting.find(|&&(_, thread)| above(thread));
+    let turn_end = Some(s.domains.end).filter(|&end| DOMAINS > 1 && end < Ticks::MAX);
+    let turn_end = turn_end.map(|end| end.saturating_sub(s.clock.precision()));
+    [budget_end, turn_end, release.map(|&(time, _)| time)]
         .into_iter()
         .flatten()
         .min()

@@ -206,7 +206,7 @@ impl Scene {
         self.state.thread_mut(id).state = ThreadState::Running;
         self.state.core_mut().thread = Some(id);
         self.state.core_mut().context = self.thread(thread).context;
-        self.state.core_mut().ready.clear();
+        self.state.core_mut().queues[0].ready.clear();
     }
 
     /// Sets a register of the current thread.
@@ -340,6 +340,9 @@ fn empty() -> State {
         domains: Domains {
             entries: vec![(0, (1 << 56) - 1), (0, 0)],
             start: 0,
+            index: 0,
+            current: 0,
+            end: Ticks::MAX,
         },
         cores: vec![Core::idle(0)],
         executing: CoreId(0),

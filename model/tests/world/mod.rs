@@ -36,6 +36,9 @@ pub fn empty() -> State {
         domains: Domains {
             entries: vec![(0, 1), (0, 0)],
             start: 0,
+            index: 0,
+            current: 0,
+            end: Ticks::MAX,
         },
         cores: vec![Core::idle(1000)],
         executing: CoreId(0),

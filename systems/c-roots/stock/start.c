@@ -10,6 +10,11 @@ static void boot_information(void)
     EXPECT_EQ(boot_info->num_io_pt_levels, 0);
     EXPECT_EQ(boot_info->io_space_caps.start, 0);
     EXPECT_EQ(boot_info->io_space_caps.end, 0);
+    /* An authority for each core that the kernel is for, in slots that nothing else is in, however many there are. */
+    EXPECT(boot_info->num_nodes >= 1 && boot_info->num_nodes <= NODES);
+    EXPECT_EQ(boot_info->sched_control.end - boot_info->sched_control.start, NODES);
+    if (NODES > 1)
+        EXPECT_EQ(boot_info->sched_control.start, 16);
     /* The last slot, where nothing is. */
     cptr_t last = boot_info->empty.end - 1;
     EXPECT_DONE(cnode_copy(last, INIT_TCB, ALL_RIGHTS));

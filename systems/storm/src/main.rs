@@ -98,7 +98,7 @@ fn report(summary: &Summary, watch: &Watch) {
             jobs.latest_end.load(Relaxed)
         );
     }
-    for operation in &OPERATIONS {
+    for operation in OPERATIONS.iter().filter(|it| it.exists()) {
         let row = summary.totals.invocations[tally::row_of(operation.label)];
         println!("storm-invocation {} {row:?}", operation.name);
     }

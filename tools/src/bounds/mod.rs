@@ -25,10 +25,13 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{bail, ensure, Context, Result};
+use sandglass_abi::profile::BASE;
 
 use crate::arch::Arch;
 use crate::cli::BoundsArgs;
-use crate::kernel::{self, KernelOptions, Variant};
+use crate::cores::Cores;
+use crate::kernel::{self, Variant};
+use crate::profile;
 use crate::program;
 use crate::qemu::{self, Boot, End, Machine, Outcome};
 use crate::workspace;
@@ -82,6 +85,12 @@ const FULL: Extent = Extent {
 
 /// `sandglass bounds`: fails if a limit is exceeded, or something costs less than it is known to.
 pub fn run(args: &BoundsArgs) -> Result<ExitCode> {
+    let profile = args.profile.profile;
+    ensure!(
+        *profile == BASE || !args.search && !args.worst && args.cores.is_none(),
+        "`--cores`, `--worst` and `--search` are for the profile `{}`",
+        BASE.name
+    );
     if args.search {
         ensure!(
             args.arch == Arch::X86_64,
@@ -101,8 +110,9 @@ pub fn run(args: &BoundsArgs) -> Result<ExitCode> {
     let metadata = program::workspace_metadata()?;
     let package = program::package_in(&metadata, SYSTEM)?;
     let arch = args.arch;
-    let root_task = program::build_for(arch, &package.name)?;
-    let kernel = KernelOptions::new(Variant::Release).for_arch(arch);
+    let root_task = program::build_of_profile(arch, &package.name, profile)?;
+    let release = Variant::Release;
+    let kernel = profile::kernel(profile, arch, Some(release), release, Cores::Single)?;
     // The program reads the counter.
     let kernel = kernel::build(&kernel.with_user_timer())?;
     let plugin = plugin::build()?;

@@ -4,11 +4,14 @@ use sandglass_binary::code::{Flow, Instruction, InstructionSet, StackChange};
 
 use super::binary::{entered, Binary};
 use super::call_graph::callees;
+use crate::cores::MOST_CORES;
 
 const KIB: u64 = 1024;
 /// Maximum bytes of code of the single-core kernel, and of the SMP kernel.
 const TEXT: u64 = 101 * KIB;
 const SMP_TEXT: u64 = 125 * KIB;
+/// And for each core beyond the fourth: its entry code, of 3 KiB, and its case wherever a core is told from others.
+const TEXT_PER_CORE: u64 = 4 * KIB;
 /// And of one with several domains, for one core: the queues of a domain are found by its number.
 const DOMAINS_TEXT: u64 = 105 * KIB;
 /// The same for aarch64, of which an instruction has four bytes.
@@ -40,7 +43,10 @@ fn measured(binary: &Binary) -> [Size; 2] {
     let (text, data) = match (binary.image.set, binary.cores) {
         (InstructionSet::X86_64, 1) if further_domains > 0 => (DOMAINS_TEXT, DATA),
         (InstructionSet::X86_64, 1) => (TEXT, DATA),
-        (InstructionSet::X86_64, _) => (SMP_TEXT, DATA),
+        (InstructionSet::X86_64, cores) => {
+            let further = u64::from(cores.saturating_sub(MOST_CORES));
+            (SMP_TEXT + further * TEXT_PER_CORE, DATA)
+        }
         (InstructionSet::Aarch64, 1) => (AARCH64_TEXT, AARCH64_DATA),
         (InstructionSet::Aarch64, _) => (AARCH64_SMP_TEXT, AARCH64_DATA),
     };

@@ -31,7 +31,7 @@ use std::process::ExitCode;
 
 use anyhow::{bail, Result};
 use clap::Args;
-use sandglass_abi::profile::MICROKIT_RELEASE;
+use sandglass_abi::profile::{MICROKIT_RELEASE, MICROKIT_SMP_RELEASE};
 
 use crate::arch::Arch;
 use crate::cores::MOST_CORES;
@@ -234,6 +234,50 @@ pub struct Context {
     release_kernels: Option<Vec<ReleaseKernel>>,
 }
 
+/// A release kernel whose binary is judged.
+pub(crate) struct Judged {
+    name: &'static str,
+    pub options: KernelOptions,
+    pub cores: u32,
+}
+
+/// For x86_64 that for a single core, that for several, both with traces, both with everything against speculation, one without
+/// page-table isolation, one of a profile with several domains, and one of a profile with more cores; for aarch64 the first two.
+pub(crate) fn release_kernels() -> Vec<Judged> {
+    let (single, smp) = (
+        KernelOptions::new(Variant::Release),
+        KernelOptions::smp(Variant::Release),
+    );
+    let domains = single.clone().of_profile(&MICROKIT_RELEASE);
+    let sixteen = smp.clone().of_profile(&MICROKIT_SMP_RELEASE);
+    let most = MICROKIT_SMP_RELEASE.nodes.most();
+    let arm = |options: &KernelOptions| options.clone().for_arch(Arch::Aarch64);
+    let judged = |(name, options, cores)| Judged {
+        name,
+        options,
+        cores,
+    };
+    [
+        ("the kernel for aarch64", arm(&single), 1),
+        ("the SMP kernel for aarch64", arm(&smp), MOST_CORES),
+        (TRACED[0], single.clone().traced(), 1),
+        (TRACED[1], smp.clone().traced(), MOST_CORES),
+        (CAUTIOUS[0], cautious(single.clone()), 1),
+        (CAUTIOUS[1], cautious(smp.clone()), MOST_CORES),
+        (
+            "the kernel without page-table isolation",
+            single.clone().without_isolation(),
+            1,
+        ),
+        ("the kernel", single, 1),
+        ("the SMP kernel", smp, MOST_CORES),
+        ("the kernel with several domains", domains, 1),
+        ("the kernel for sixteen cores", sixteen, most),
+    ]
+    .map(judged)
+    .into()
+}
+
 /// A release kernel, by its name in findings.
 struct ReleaseKernel {
     name: &'static str,
@@ -257,39 +301,12 @@ impl ReleaseKernel {
 }
 
 impl Context {
-    /// For x86_64 that for a single core, that for several, both with traces, both with everything against speculation, one of a
-    /// profile with several domains, and one without page-table isolation; for aarch64 the first two.
     fn release_kernels(&mut self) -> &[ReleaseKernel] {
         self.release_kernels.get_or_insert_with(|| {
-            let (single, smp) = (KernelOptions::new, KernelOptions::smp);
-            vec![
-                ReleaseKernel::build("the kernel", &single(Variant::Release), 1),
-                ReleaseKernel::build("the SMP kernel", &smp(Variant::Release), MOST_CORES),
-                ReleaseKernel::build(TRACED[0], &single(Variant::Release).traced(), 1),
-                ReleaseKernel::build(TRACED[1], &smp(Variant::Release).traced(), MOST_CORES),
-                ReleaseKernel::build(CAUTIOUS[0], &cautious(single(Variant::Release)), 1),
-                ReleaseKernel::build(CAUTIOUS[1], &cautious(smp(Variant::Release)), MOST_CORES),
-                ReleaseKernel::build(
-                    "the kernel with several domains",
-                    &single(Variant::Release).of_profile(&MICROKIT_RELEASE),
-                    1,
-                ),
-                ReleaseKernel::build(
-                    "the kernel without page-table isolation",
-                    &single(Variant::Release).without_isolation(),
-                    1,
-                ),
-                ReleaseKernel::build(
-                    "the kernel for aarch64",
-                    &single(Variant::Release).for_arch(Arch::Aarch64),
-                    1,
-                ),
-                ReleaseKernel::build(
-                    "the SMP kernel for aarch64",
-                    &smp(Variant::Release).for_arch(Arch::Aarch64),
-                    MOST_CORES,
-                ),
-            ]
+            let kernels = release_kernels().into_iter();
+            kernels
+                .map(|it| ReleaseKernel::build(it.name, &it.options, it.cores))
+                .collect()
         })
     }
 

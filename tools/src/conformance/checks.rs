@@ -8,6 +8,10 @@ use syn::visit::{self, Visit};
 
 use crate::arch::Arch;
 
+/// What checks are calls of.
+const CHECK: &str = "check";
+const OF_PROFILE: &str = "of_profile";
+
 /// A check's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
@@ -53,6 +57,18 @@ impl Check {
 /// # Errors
 /// A file cannot be read, is no Rust, or names a check otherwise than by a literal.
 pub fn read(src: &Path) -> Result<Vec<Check>> {
+    read_calls(src, CHECK)
+}
+
+/// Those that only other profiles than base have, which are in none of the tables of base: they are calls of `of_profile`.
+///
+/// # Errors
+/// Those of [`read`].
+pub fn of_profiles(src: &Path) -> Result<Vec<Check>> {
+    read_calls(src, OF_PROFILE)
+}
+
+fn read_calls(src: &Path, function: &'static str) -> Result<Vec<Check>> {
     let mut checks = Vec::new();
     let archs = Arch::ALL.map(|arch| (Some(arch), src.join("arch").join(arch.name())));
     for page in 1..=8 {
@@ -61,8 +77,8 @@ pub fn read(src: &Path) -> Result<Vec<Check>> {
                 let text = fs::read_to_string(&path)
                     .with_context(|| format!("cannot read {}", path.display()))?;
                 let file = path.strip_prefix(base).unwrap_or(&path);
-                let mut own =
-                    parse(&text, file).with_context(|| format!("in {}", path.display()))?;
+                let mut own = parse(&text, file, function)
+                    .with_context(|| format!("in {}", path.display()))?;
                 own.iter_mut().for_each(|check| check.arch = *arch);
                 checks.extend(own);
             }
@@ -91,9 +107,13 @@ fn rust_files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The checks of one file.
-fn parse(text: &str, file: &Path) -> Result<Vec<Check>> {
-    let mut calls = Calls::default();
+/// The checks of one file, by the calls of this function.
+fn parse(text: &str, file: &Path, function: &'static str) -> Result<Vec<Check>> {
+    let mut calls = Calls {
+        function,
+        names: Vec::new(),
+        not_literal: Vec::new(),
+    };
     calls.visit_file(&syn::parse_file(text)?);
     if let Some(line) = calls.not_literal.first() {
         bail!("line {line}: the name of a check is no literal");
@@ -105,9 +125,9 @@ fn parse(text: &str, file: &Path) -> Result<Vec<Check>> {
         .collect())
 }
 
-/// The calls of `check`.
-#[derive(Default)]
+/// The calls of a function.
 struct Calls {
+    function: &'static str,
     names: Vec<String>,
     /// Lines of those whose first argument is no string literal.
     not_literal: Vec<usize>,
@@ -115,7 +135,7 @@ struct Calls {
 
 impl<'ast> Visit<'ast> for Calls {
     fn visit_expr_call(&mut self, call: &'ast syn::ExprCall) {
-        if matches!(&*call.func, syn::Expr::Path(path) if path.path.is_ident("check")) {
+        if matches!(&*call.func, syn::Expr::Path(path) if path.path.is_ident(self.function)) {
             match call.args.first() {
                 Some(syn::Expr::Lit(syn::ExprLit {
                     lit: syn::Lit::Str(name),
@@ -142,7 +162,7 @@ mod tests {
             pub const CHECKS: &[Check] = &[check("03/4.5/a-b", a), check("03/4.6/c", b)];
             fn check_all() { other("x"); }
         "#;
-        let checks = parse(text, Path::new("page03/tcb.rs")).unwrap();
+        let checks = parse(text, Path::new("page03/tcb.rs"), CHECK).unwrap();
         let sections: Vec<&str> = checks.iter().map(|check| check.section.as_str()).collect();
         assert_eq!(sections, ["03/4.5", "03/4.6"]);
         assert_eq!(checks[0].property, "a-b");
@@ -151,7 +171,7 @@ mod tests {
     #[test]
     fn a_name_that_is_no_literal_is_refused() {
         let text = "const C: &[Check] = &[\n check(NAME, a)];";
-        let error = parse(text, Path::new("x.rs")).unwrap_err();
+        let error = parse(text, Path::new("x.rs"), CHECK).unwrap_err();
         assert!(error.to_string().contains("line 2"), "{error}");
     }
 }

@@ -21,10 +21,13 @@ use std::process::ExitCode;
 use anyhow::{bail, Context, Result};
 
 use crate::abi_pages::Pages;
+use sandglass_abi::profile::{Profile, BASE};
+
 use crate::arch::Arch;
 use crate::cli::{ConformanceAction, ConformanceArgs, SelectionArgs};
 use crate::cores::{Cores, MOST_CORES};
 use crate::kernel::{self, KernelOptions, Variant};
+use crate::mutants::named::Set;
 use crate::profile;
 use crate::program;
 use crate::qemu::{self, Outcome};
@@ -60,8 +63,8 @@ pub fn run(args: &ConformanceArgs) -> Result<ExitCode> {
 /// Runs the whole suite on each wrong kernel and says what fails.
 fn run_wrong_kernels(arch: Arch) -> Result<ExitCode> {
     let findings = wrong::run(
-        arch,
-        &wrong::kernels(arch)?,
+        Set::of_rules(arch),
+        &wrong::kernels(Set::of_rules(arch))?,
         wrong::Extent::Whole,
         |finding| {
             let (Ok(text) | Err(text)) = finding.verdict();
@@ -140,8 +143,8 @@ fn boot(on: &Place, selection: &SelectionArgs, echo: bool) -> Result<Outcome> {
     config.model.clone_from(&on.model);
     config.profile = options.profile();
     config.cpu = options.cpu().map(str::to_owned).or(config.cpu);
-    let (_, checks) = read()?;
     let profile = options.profile();
+    let checks = checks_of(profile)?;
     let root_task = program::build_of_profile(options.arch, PACKAGE, profile)?;
     let root_task = selection::apply(selection, &checks, root_task)?;
     let mut kernel = kernel::build(options)?;
@@ -215,6 +218,17 @@ fn read() -> Result<(Vec<Section>, Vec<Check>)> {
     let sections = sections::read(&folder.join("sections.toml"))?;
     let checks = checks::read(&folder.join("src"))?;
     Ok((sections, checks))
+}
+
+/// The checks of a suite that is built for `profile`.
+fn checks_of(profile: &Profile) -> Result<Vec<Check>> {
+    let (_, mut checks) = read()?;
+    if *profile != BASE {
+        checks.extend(checks::of_profiles(
+            &workspace::root().join(FOLDER).join("src"),
+        )?);
+    }
+    Ok(checks)
 }
 
 fn table_path() -> PathBuf {

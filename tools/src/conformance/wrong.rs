@@ -1,4 +1,4 @@
-//! Kernels that break a rule each, on purpose ([`Set::of_rules`]): the check that each names must notice it,
+//! Kernels that break a rule each, on purpose ([`Set::of_rules`], [`Set::Profile`]): the check that each names must notice it,
 //! or, if it says so, the storm of instructions. All are one kernel with a switch.
 //!
 //! Mutants about time are noticed by the oracle for time, elsewhere (`tools/tests/time_oracle.rs`).
@@ -7,15 +7,18 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{bail, Result};
+use anyhow::{bail, Context, Result};
+use sandglass_abi::profile::{Profile, BASE, MICROKIT_DEBUG};
 
 use super::checks::Check;
 use super::{selection, PACKAGE};
 use crate::arch::Arch;
+use crate::c_roots;
 use crate::cli::SelectionArgs;
 use crate::cores::Cores;
 use crate::kernel::{self, KernelOptions, Variant};
 use crate::mutants::named::{self, Catalogue, Named, Set};
+use crate::profile;
 use crate::program;
 use crate::qemu::{self, Boot, End, Outcome};
 use crate::side_by_side;
@@ -36,6 +39,9 @@ const FAILURE: &str = " ... FAILED";
 /// What a mutant names that the storm of instructions must notice, or the oracle for time.
 const BY_STORM: &str = "storm";
 const BY_ORACLE: &str = "time";
+/// What the name begins with of a test of this root task in C that must notice it.
+const BY_ROOT_TASK: &str = "c-roots::stock-debug::";
+const ROOT_TASK: &str = "stock-debug.elf";
 
 /// How much of the suite runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +52,9 @@ pub enum Extent {
     /// Every check, whatever fails.
     Whole,
 }
+
+/// The catalogues, the usual one first.
+pub const SETS: [Set; 3] = [Set::Rules, Set::Aarch64, Set::Profile];
 
 /// A kernel: that with this mutant, or that with none, which shows that what is noticed is the mutant.
 pub type Kernel = Option<Named>;
@@ -59,14 +68,13 @@ pub fn name(kernel: &Kernel) -> &str {
 ///
 /// # Errors
 /// The catalogue is malformed, or names a check that does not exist.
-pub fn kernels(arch: Arch) -> Result<Vec<Kernel>> {
-    let (_, checks) = super::read()?;
-    let set = Set::of_rules(arch);
+pub fn kernels(set: Set) -> Result<Vec<Kernel>> {
+    let checks = super::checks_of(profile(set))?;
     let mutants = Catalogue::read(set)?.mutants;
     if let Some(unknown) = mutants.iter().find(|mutant| !is_known(mutant, &checks)) {
         bail!(
             "{}: `{}` is to be caught by `{}`, which is no check of the conformance suite, nor \
-             `{BY_STORM}` nor `{BY_ORACLE}`",
+             `{BY_STORM}` nor `{BY_ORACLE}`, nor a test of `{BY_ROOT_TASK}`",
             set.path(),
             unknown.name,
             unknown.caught_by
@@ -80,7 +88,9 @@ pub fn kernels(arch: Arch) -> Result<Vec<Kernel>> {
 
 fn is_known(mutant: &Named, checks: &[Check]) -> bool {
     let by = mutant.caught_by.as_str();
-    [BY_STORM, BY_ORACLE].contains(&by) || checks.iter().any(|check| check.name == by)
+    [BY_STORM, BY_ORACLE].contains(&by)
+        || by.starts_with(BY_ROOT_TASK)
+        || checks.iter().any(|check| check.name == by)
 }
 
 /// A root task that must notice something.
@@ -92,16 +102,28 @@ struct Judge {
 }
 
 impl Judge {
-    fn of_package(arch: Arch, name: &str, extra_args: Vec<OsString>) -> Result<Self> {
-        let config = Config::of_package(name)?;
+    fn of_package(set: Set, name: &str, extra_args: Vec<OsString>) -> Result<Self> {
+        let (arch, profile) = (arch(set), profile(set));
+        let mut config = Config::of_package(name)?;
+        config.profile = profile;
         Ok(Self {
             arch,
-            root_task: program::build_for(arch, name)?,
+            root_task: program::build_of_profile(arch, name, profile)?,
             config: match arch {
                 Arch::X86_64 => config,
                 Arch::Aarch64 => config.for_aarch64(),
             },
             extra_args,
+        })
+    }
+
+    /// As this one, the root task in C.
+    fn in_c(&self) -> Result<Self> {
+        Ok(Self {
+            arch: self.arch,
+            root_task: c_roots::build(self.arch)?.join(ROOT_TASK),
+            config: self.config.clone(),
+            extra_args: Vec::new(),
         })
     }
 
@@ -143,7 +165,7 @@ impl Finding {
             Some(mutant) if failed.is_empty() => {
                 Err(format!("no check notices it: {}", mutant.breaks))
             }
-            Some(mutant) if mutant.caught_by == BY_STORM || failed.contains(&mutant.caught_by) => {
+            Some(mutant) if is_caught(mutant, failed) => {
                 Ok(format!("caught by {}", failed.join(", ")))
             }
             Some(mutant) => Err(format!(
@@ -156,32 +178,68 @@ impl Finding {
     }
 }
 
+/// Whether what the mutant names is among what failed.
+fn is_caught(mutant: &Named, failed: &[String]) -> bool {
+    let by = mutant.caught_by.as_str();
+    let test = by.strip_prefix(BY_ROOT_TASK).unwrap_or(by);
+    by == BY_STORM || failed.iter().any(|failed| failed == test)
+}
+
+fn arch(set: Set) -> Arch {
+    match set {
+        Set::Aarch64 | Set::StateAarch64 => Arch::Aarch64,
+        Set::Rules | Set::Profile | Set::State | Set::Panics => Arch::X86_64,
+    }
+}
+
+/// The profile of its kernel: the one that has all that any profile adds for one core.
+pub fn profile(set: Set) -> &'static Profile {
+    match set {
+        Set::Profile => &MICROKIT_DEBUG,
+        _ => &BASE,
+    }
+}
+
+/// The kernel that the mutants are in.
+///
+/// # Errors
+/// The profile has none.
+pub fn options(set: Set) -> Result<KernelOptions> {
+    let (arch, profile) = (arch(set), profile(set));
+    let options = profile::kernel(profile, arch, None, Variant::Release, Cores::Single)?;
+    Ok(options.with_user_timer().with_mutants(set))
+}
+
 /// Builds the kernel with all mutants and runs on each of `kernels` what must notice; shows each finding to `see`
 /// when it is there.
 ///
 /// # Errors
 /// The kernel or a suite does not build.
 pub fn run(
-    arch: Arch,
+    set: Set,
     kernels: &[Kernel],
     extent: Extent,
     see: impl Fn(&Finding) + Sync,
 ) -> Result<Vec<Finding>> {
-    let conformance = Judge::of_package(arch, PACKAGE, Vec::new())?;
-    let storm = Judge::of_package(arch, storm::PACKAGE, STORM.options(storm::FIRST_SEED))?;
-    let (_, checks) = super::read()?;
-    let options = KernelOptions::new(Variant::Release).for_arch(arch);
-    let options = options.with_user_timer().with_mutants(Set::of_rules(arch));
-    let built = kernel::build(&options)?;
+    let conformance = Judge::of_package(set, PACKAGE, Vec::new())?;
+    let storm = Judge::of_package(set, storm::PACKAGE, STORM.options(storm::FIRST_SEED))?;
+    let in_c = (set == Set::Profile).then(|| conformance.in_c());
+    let in_c = in_c.transpose()?;
+    let checks = super::checks_of(profile(set))?;
+    let built = kernel::build(&options(set)?)?;
     let work = |kernel: &Kernel| -> Result<Finding> {
         let by = kernel.as_ref().map(|mutant| mutant.caught_by.as_str());
         let outcome = named::switch_on(&built, kernel.as_ref()).and_then(|image| match extent {
             _ if by == Some(BY_STORM) => {
                 storm.boot(&image, &storm.root_task, extent == Extent::Whole)
             }
+            _ if by.is_some_and(|by| by.starts_with(BY_ROOT_TASK)) => {
+                let judge = in_c.as_ref().context("only profiles have such tests")?;
+                judge.boot(&image, &judge.root_task, extent == Extent::Whole)
+            }
             Extent::Whole => conformance.boot(&image, &conformance.root_task, true),
             Extent::Named => {
-                let root_task = with_checks(arch, kernel, &conformance.root_task, &checks)?;
+                let root_task = with_checks(set, kernel, &conformance.root_task, &checks)?;
                 conformance.boot(&image, &root_task, false)
             }
         });
@@ -194,11 +252,11 @@ pub fn run(
 }
 
 /// The suite, of which only the checks run that the mutant names; or those of all mutants.
-fn with_checks(arch: Arch, kernel: &Kernel, root_task: &Path, checks: &[Check]) -> Result<PathBuf> {
+fn with_checks(set: Set, kernel: &Kernel, root_task: &Path, checks: &[Check]) -> Result<PathBuf> {
     let only: Vec<String> = match kernel {
         Some(mutant) => vec![mutant.caught_by.clone()],
         None => {
-            let all = Catalogue::read(Set::of_rules(arch))?.mutants.into_iter();
+            let all = Catalogue::read(set)?.mutants.into_iter();
             let mut names: Vec<String> = all
                 .map(|mutant| mutant.caught_by)
                 .filter(|name| checks.iter().any(|check| check.name == *name))
@@ -254,8 +312,9 @@ mod tests {
 
     #[test]
     fn what_the_mutants_name_exists() {
-        assert!(kernels(Arch::X86_64).unwrap().len() > 20);
-        assert!(kernels(Arch::Aarch64).unwrap().len() > 15);
+        assert!(kernels(Set::Rules).unwrap().len() > 20);
+        assert!(kernels(Set::Aarch64).unwrap().len() > 15);
+        assert!(kernels(Set::Profile).unwrap().len() > 8);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::arch::Arch;
 use crate::board;
 use crate::boot;
 use crate::cli::ImageArgs;
-use crate::cores::{Cores, MOST_CORES};
+use crate::cores::Cores;
 use crate::elf;
 use crate::kernel::{self, KernelOptions, Variant};
 use crate::profile;
@@ -54,11 +54,8 @@ fn of_root_task(args: &ImageArgs) -> Result<(PathBuf, KernelOptions)> {
         args.system.display(),
         arch.name()
     );
-    let cores = match args.smp {
-        true => Cores::Smp(MOST_CORES),
-        false => Cores::Single,
-    };
     let profile = args.profile.profile;
+    let cores = Cores::of_profile(profile, args.smp);
     let kernel = profile::kernel(profile, arch, args.kernel, Variant::Debug, cores)?;
     let kernel = args.speculation.of(kernel)?;
     Ok((args.system.clone(), kernel))

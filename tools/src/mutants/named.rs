@@ -43,6 +43,8 @@ pub enum Set {
     Rules,
     /// Kernels for aarch64 that break one, in code of that architecture.
     Aarch64,
+    /// Kernels of another profile that break one of what that adds.
+    Profile,
     /// Kernels that set a piece of the processor's state wrong.
     State,
     /// Kernels for aarch64 that do.
@@ -52,9 +54,10 @@ pub enum Set {
 }
 
 impl Set {
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Rules,
         Self::Aarch64,
+        Self::Profile,
         Self::State,
         Self::StateAarch64,
         Self::Panics,
@@ -65,6 +68,7 @@ impl Set {
         match self {
             Self::Rules => "rules",
             Self::Aarch64 => "aarch64",
+            Self::Profile => "profile",
             Self::State => "state",
             Self::StateAarch64 => "state-aarch64",
             Self::Panics => "panics",

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use sandglass_abi::profile::{Nodes, Profile};
+use sandglass_abi::profile::Profile;
 use serde::Serialize;
 
 use self::description::Configuration;
@@ -58,15 +58,11 @@ impl Board {
     fn all(profile: &'static Profile) -> Result<Vec<Board>> {
         let board = |name, configuration: String, asked, cores: Cores| {
             let options = profile::kernel(profile, Arch::X86_64, asked, Variant::Release, cores)?;
-            let nodes = match profile.nodes {
-                Nodes::Several(nodes) => nodes,
-                Nodes::One | Nodes::OneOr(_) => cores.number(),
-            };
             Ok(Board {
                 name,
                 configuration,
                 options,
-                nodes,
+                nodes: cores.number(),
             })
         };
         if let Some(configuration) = profile.name.strip_prefix(STOCK_PREFIX) {
@@ -74,7 +70,7 @@ impl Board {
                 STOCK_BOARD,
                 configuration.to_owned(),
                 None,
-                cores_of(profile),
+                Cores::of_profile(profile, false),
             );
             return Ok(vec![stock?]);
         }
@@ -145,14 +141,6 @@ impl Board {
     }
 }
 
-/// For how many cores the one kernel of `profile` is.
-fn cores_of(profile: &Profile) -> Cores {
-    match profile.nodes {
-        Nodes::Several(_) => Cores::Smp(MOST_CORES),
-        Nodes::One | Nodes::OneOr(_) => Cores::Single,
-    }
-}
-
 /// Writes a file, and the folders that it is in.
 fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     let folder = path.parent().unwrap_or(path);
@@ -182,7 +170,7 @@ pub fn run(args: &SdkArgs) -> Result<ExitCode> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sandglass_abi::profile::{BASE, MICROKIT_DEBUG, MICROKIT_RELEASE};
+    use sandglass_abi::profile::{BASE, MICROKIT_DEBUG, MICROKIT_RELEASE, MICROKIT_SMP_RELEASE};
 
     fn folders(profile: &'static Profile) -> Vec<String> {
         let boards = Board::all(profile).unwrap();
@@ -196,6 +184,10 @@ mod tests {
         assert_eq!(debug, ["board/x86_64_generic/debug"]);
         let release = folders(&MICROKIT_RELEASE);
         assert_eq!(release, ["board/x86_64_generic/release"]);
+        let several = Board::all(&MICROKIT_SMP_RELEASE).unwrap();
+        assert_eq!(several.len(), 1);
+        assert_eq!(several[0].configuration, "smp-release");
+        assert_eq!(several[0].nodes, 16);
     }
 
     #[test]

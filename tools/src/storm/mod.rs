@@ -17,12 +17,14 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{anyhow, bail, ensure, Context, Result};
+use sandglass_abi::profile::{Profile, BASE};
 
 use crate::arch::Arch;
 use crate::cli::StormArgs;
 use crate::cores::Cores;
-use crate::kernel::{self, KernelOptions, Variant};
+use crate::kernel::{self, Variant};
 use crate::mutants::named;
+use crate::profile;
 use crate::program;
 use crate::qemu::{self, Boot, End, Machine, Outcome};
 use oracle::{Oracle, Seen};
@@ -55,6 +57,7 @@ struct Part {
     variant: Variant,
     /// The mutant that is on in the kernel.
     wrong: Option<String>,
+    profile: &'static Profile,
     cores: Cores,
     seed: u64,
     extent: Extent,
@@ -187,6 +190,9 @@ impl Part {
         if self.arch != Arch::default() {
             command += &format!(" --arch {}", self.arch.name());
         }
+        if *self.profile != BASE {
+            command += &format!(" --profile {}", self.profile.name);
+        }
         if let Cores::Smp(number) = self.cores {
             command += &format!(" --cores {number}");
         }
@@ -202,11 +208,15 @@ pub fn run(args: &StormArgs) -> Result<ExitCode> {
     if args.policies {
         return policies::run(args);
     }
-    let root_task = program::build_for(args.arch, PACKAGE)?;
+    let profile = args.profile.profile;
+    let root_task = program::build_of_profile(args.arch, PACKAGE, profile)?;
     let variants = match (args.kernel, &args.wrong) {
         (Some(variant), _) => vec![variant],
         (None, Some(_)) => vec![Variant::Release],
-        (None, None) => vec![Variant::Debug, Variant::Release],
+        (None, None) => Variant::ALL
+            .into_iter()
+            .filter(|&variant| profile::allows(profile, variant))
+            .collect(),
     };
     let cores = args.cores.cores();
     let extent = Extent::asked_for(args).share(variants.len());
@@ -224,7 +234,7 @@ pub fn run(args: &StormArgs) -> Result<ExitCode> {
         let kernel = match &args.wrong {
             Some(mutant) => named::kernel(args.arch, mutant)?,
             None => {
-                let options = KernelOptions::on(variant, cores).for_arch(args.arch);
+                let options = profile::kernel(profile, args.arch, Some(variant), variant, cores)?;
                 // Its threads set the timer, too.
                 kernel::build(&options.with_user_timer())?
             }
@@ -234,6 +244,7 @@ pub fn run(args: &StormArgs) -> Result<ExitCode> {
             arch: args.arch,
             variant,
             wrong: args.wrong.clone(),
+            profile,
             cores,
             seed,
             extent,
@@ -242,7 +253,7 @@ pub fn run(args: &StormArgs) -> Result<ExitCode> {
                 false => None,
             },
             boot: Boot {
-                machine: machine(args.arch, cores, args.memory),
+                machine: machine(args.arch, profile, cores, args.memory),
                 ..boot(args.arch, &kernel, &root_task, extent, seed)
             },
         });
@@ -296,12 +307,15 @@ pub fn run(args: &StormArgs) -> Result<ExitCode> {
 }
 
 /// A machine under virtual time: the same seed does the same.
-fn machine(arch: Arch, cores: Cores, memory_mib: u32) -> Machine {
+fn machine(arch: Arch, profile: &Profile, cores: Cores, memory_mib: u32) -> Machine {
     let mut machine = Machine {
         cores: cores.number(),
         memory_mib,
         ..Machine::of(arch)
     };
+    if let Some(cpu) = profile::cpu(profile) {
+        machine.cpu = cpu.to_owned();
+    }
     machine.keep_virtual_time(0);
     machine
 }

@@ -10,10 +10,12 @@ use super::harness::{self, Harness};
 use super::lines::{self, Verdict};
 use super::report::{Report, Shared};
 use super::Filter;
+use crate::arch::Arch;
 use crate::side_by_side;
 use crate::toolchain;
 use crate::visits;
 use anyhow::{Context, Result};
+use sandglass_abi::profile::Profile;
 
 /// What cargo builds tests of.
 struct Part {
@@ -90,6 +92,23 @@ const PARTS: &[Part] = &[
         ],
     },
 ];
+
+/// The features of profiles with which the tests of `package` are run on the kernels for x86_64, `None` for base; whether with
+/// the kernel for several cores; and whether only with `--all` or by name.
+pub(crate) fn profiles_of(package: &str) -> Vec<(Option<&'static str>, bool, bool)> {
+    let mut profiles = Vec::new();
+    for part in PARTS {
+        let features = part.arguments.iter().skip_while(|&&it| it != "--features");
+        let features: Vec<&str> = features.skip(1).flat_map(|it| it.split(',')).collect();
+        let has = |name: &str| part.arguments.contains(&name);
+        if (has(package) || has("--workspace")) && !features.contains(&Arch::Aarch64.name()) {
+            let mut named = features.iter().filter_map(|name| Profile::named(name));
+            let profile = named.next().and_then(crate::profile::feature);
+            profiles.push((profile, features.contains(&"smp"), part.is_long));
+        }
+    }
+    profiles
+}
 
 impl Part {
     /// Whether one of its tests can be wanted: not if the pattern says of which other part the wanted

@@ -40,7 +40,7 @@ use crate::cli::TestArgs;
 use crate::conformance::{self, wrong};
 use crate::experiment::{self, Experiment, Extent, Size};
 use crate::machine;
-use crate::mutants;
+use crate::mutants::{self, named::Set};
 use crate::side_by_side;
 use crate::system::rogue::Rogue;
 use crate::visits::{
@@ -159,8 +159,17 @@ const LONG: &[&str] = &[
     "trace::aarch64::",
     // Those of x86_64 show that the suite notices, and these take a kernel of their own.
     "wrong::aarch64::",
+    // As those, of another profile.
+    "wrong::profile::",
     "host::tools::time_oracle::a_kernel_of_aarch64_that_charges_half_is_found",
 ];
+
+pub(crate) use host::profiles_of;
+
+/// Whether `name`, of a test or the beginning of that of several, is one of a long test.
+pub(crate) fn is_long(name: &str) -> bool {
+    LONG.iter().any(|long| name.starts_with(long))
+}
 
 /// Which tests are wanted.
 #[derive(Debug, Clone)]
@@ -186,8 +195,7 @@ impl Filter {
 
     /// Whether `name`, of a test or the beginning of that of several, is one of a long test, which is not wanted.
     fn leaves_out(&self, name: &str) -> bool {
-        let is_long = || LONG.iter().any(|long| name.starts_with(long));
-        matches!(self, Filter::Usual) && is_long()
+        matches!(self, Filter::Usual) && is_long(name)
     }
 
     /// Whether a test of `kind`, the first part of its name, can be wanted: not if the pattern
@@ -442,17 +450,18 @@ fn run_beside(filter: &Filter, report: &mut Report) -> Result<()> {
 }
 
 fn run_wrong_kernels(filter: &Filter, report: &mut Report) -> Result<()> {
-    for (arch, of) in [
-        (Arch::X86_64, "wrong::"),
-        (Arch::Aarch64, "wrong::aarch64::"),
+    for (set, of) in [
+        (Set::Rules, "wrong::"),
+        (Set::Aarch64, "wrong::aarch64::"),
+        (Set::Profile, "wrong::profile::"),
     ] {
-        let mut kernels = wrong::kernels(arch)?;
+        let mut kernels = wrong::kernels(set)?;
         let name = |kernel: &wrong::Kernel| format!("{of}{}", wrong::name(kernel));
         kernels.retain(|kernel| filter.accepts(&name(kernel)));
         if kernels.is_empty() {
             continue;
         }
-        for finding in wrong::run(arch, &kernels, wrong::Extent::Named, |_| ())? {
+        for finding in wrong::run(set, &kernels, wrong::Extent::Named, |_| ())? {
             match finding.verdict() {
                 Ok(how) => {
                     report.passed(&name(&finding.kernel));

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{bail, Context, Result};
-use sandglass_abi::profile::{Profile, BASE};
+use sandglass_abi::profile::{Nodes, Profile, BASE};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
@@ -112,6 +112,27 @@ impl Config {
             .with_context(|| format!("the package `{name}` has no tests for QEMU"))
     }
 
+    /// The kernels for x86_64 that `suite` is run on, each with the cores of its machine. A profile that is for several cores
+    /// has no other kernels: it is run on one, on as many as the base profile, and on all.
+    fn kernels(&self, suite: &str) -> Vec<(Variant, Cores)> {
+        let allowed = |&variant: &Variant| profile::allows(self.profile, variant);
+        let variants = self.kernels.iter().copied().filter(allowed);
+        let on = |cores: &[Cores]| -> Vec<(Variant, Cores)> {
+            let each = |variant| cores.iter().map(move |&cores| (variant, cores));
+            variants.clone().flat_map(each).collect()
+        };
+        match self.profile.nodes {
+            _ if *self.profile == BASE => {
+                let mut kernels = on(&[Cores::Single]);
+                kernels.extend(smp_kernels(suite));
+                kernels
+            }
+            Nodes::One => on(&[Cores::Single]),
+            Nodes::OneOr(most) => on(&[Cores::Single, Cores::Smp(most)]),
+            Nodes::Several(most) => on(&[1, MOST_CORES, most].map(Cores::Smp)),
+        }
+    }
+
     /// This one on aarch64, on the usual machine.
     pub(crate) fn for_aarch64(self) -> Self {
         Self {
@@ -210,15 +231,9 @@ pub(super) struct Suite {
 }
 
 impl Suite {
-    /// The kernels that it is run on, each with the cores of its machine.
-    pub(super) fn kernels(&self) -> impl Iterator<Item = (Variant, Cores)> + '_ {
-        let profile = self.config.profile;
-        let single = self.config.kernels.iter().copied();
-        let single = single.filter(|&variant| profile::allows(profile, variant));
-        let several = smp_kernels(&self.name).into_iter();
-        single
-            .map(|variant| (variant, Cores::Single))
-            .chain(several.filter(|_| *profile == BASE))
+    /// The kernels for x86_64 that it is run on.
+    pub(super) fn kernels(&self) -> Vec<(Variant, Cores)> {
+        self.config.kernels(&self.name)
     }
 
     /// The run on a kernel without page-table isolation, if there is one.
@@ -275,6 +290,30 @@ impl Suite {
     }
 }
 
+/// The kernels for x86_64 that the suite of a package is run on.
+///
+/// # Errors
+/// The package has none, or declares it wrongly.
+pub(crate) fn kernels_of(package: &str) -> Result<Vec<(Variant, Cores)>> {
+    Ok(Config::of_package(package)?.kernels(package))
+}
+
+/// The kernels of `profile` that root tasks in C are run on, and whether only with `--all` or by name.
+///
+/// # Errors
+/// What declares them cannot be read.
+pub(crate) fn c_roots_of(profile: &Profile) -> Result<Vec<((Variant, Cores), bool)>> {
+    let mut kernels = Vec::new();
+    for (program, config) in declared_c_roots()? {
+        if config.profile == profile {
+            let name = format!("{C_ROOTS}{program}");
+            let is_long = super::is_long(&format!("qemu::{name}"));
+            kernels.extend(config.kernels(&name).into_iter().map(|it| (it, is_long)));
+        }
+    }
+    Ok(kernels)
+}
+
 /// Builds all suites.
 ///
 /// # Errors
@@ -319,16 +358,25 @@ fn packages() -> Result<Vec<Suite>> {
         .collect())
 }
 
-/// The suites that are root tasks in C.
-fn c_roots() -> Result<Vec<Suite>> {
-    let path = workspace::root().join(c_roots::FOLDER).join("tests.toml");
+/// Where root tasks in C are declared.
+fn c_roots_file() -> PathBuf {
+    workspace::root().join(c_roots::FOLDER).join("tests.toml")
+}
+
+/// What is declared there, by their names.
+fn declared_c_roots() -> Result<BTreeMap<String, Config>> {
+    let path = c_roots_file();
     let text =
         fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    let declared: BTreeMap<String, Config> =
-        toml::from_str(&text).with_context(|| format!("in {}", path.display()))?;
+    toml::from_str(&text).with_context(|| format!("in {}", path.display()))
+}
+
+/// The suites that are root tasks in C.
+fn c_roots() -> Result<Vec<Suite>> {
+    let path = c_roots_file();
     let folder = c_roots::build(Arch::X86_64)?;
     let mut suites = Vec::new();
-    for (program, config) in declared {
+    for (program, config) in declared_c_roots()? {
         let root_task = folder.join(&program).with_extension("elf");
         if !root_task.is_file() {
             bail!(

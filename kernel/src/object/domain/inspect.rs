@@ -8,6 +8,7 @@ impl DomainSchedule {
     pub fn inspect(&self) -> DomainView {
         DomainView {
             entries: core::array::from_fn(|i| self.entries[i].get()),
+            index: self.index.get(),
         }
     }
 }

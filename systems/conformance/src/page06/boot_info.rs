@@ -138,7 +138,7 @@ fn empty_slots(f: &mut Fixture) -> TestResult {
 /// A kernel for several cores has an authority for each, and at most as many run: at least this.
 fn cores(f: &mut Fixture) -> TestResult {
     let info = f.boot.raw();
-    let configured = if f.is_for_several_cores() { 4 } else { 1 };
+    let configured = sandglass::abi::profile::cores(f.is_for_several_cores()) as u64;
     ensure_eq!(info.sched_control.len(), configured);
     ensure_eq!(info.node_id, 0);
     ensure!(

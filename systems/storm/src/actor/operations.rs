@@ -1,6 +1,7 @@
 //! The invocations: label, what is invoked, and how often.
 
 use sandglass::abi::invocation::*;
+use sandglass::abi::sched::domain::DOMAINS;
 
 use crate::arch::operations as own;
 use crate::catalogue::Kind;
@@ -15,9 +16,18 @@ pub struct Operation {
 }
 
 impl Operation {
+    /// Whether the profile has it: others are never chosen.
+    pub fn exists(&self) -> bool {
+        self.weight > 0
+    }
+
     /// Whether the ABI has a way for it to succeed here.
     pub fn can_succeed(&self) -> bool {
-        self.label != INVALID && !own::HOPELESS.contains(&self.label)
+        let has_authority = self.invoked != Kind::Domain || DOMAINS == 1;
+        self.label != INVALID
+            && self.exists()
+            && has_authority
+            && !own::HOPELESS.contains(&self.label)
     }
 }
 

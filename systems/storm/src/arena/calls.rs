@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use sandglass::abi::sched::domain::DOMAINS;
 use sandglass::cap::{CNode, GuardData, ObjectType, Pml4, Rights, SchedContext, SchedParams};
 use sandglass::{boot, SetupError};
 
@@ -121,7 +122,10 @@ impl Builder<'_> {
             self.lend(node, Kind::SchedControl, first[0])?;
             self.lend(node, Kind::AsidControl, boot::ASID_CONTROL)?;
             self.lend(node, Kind::AsidPool, boot::ASID_POOL)?;
-            self.lend(node, Kind::Domain, boot::DOMAIN)?;
+            // Where there are several, it would stop the canaries by right.
+            if DOMAINS == 1 {
+                self.lend(node, Kind::Domain, boot::DOMAIN)?;
+            }
         }
         if node == Node::Main {
             arch::lend(self)?;

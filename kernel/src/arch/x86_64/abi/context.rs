@@ -8,6 +8,7 @@ use super::debugging;
 use crate::arch::bounds::{turns, Together, Turns};
 use crate::cells::Owner;
 use core::cell::Cell;
+use sandglass_abi::profile::{Fpu, THIS as PROFILE};
 
 /// The words of a context. The numeric value is the index, hence the offset in words that the
 /// entry code uses.
@@ -63,17 +64,41 @@ pub struct Context {
     debugging: debugging::State,
 }
 
-/// Words of the FPU's registers, as a thread's state has them.
-pub const FPU_WORDS: usize = 64;
+/// Words of the FPU's registers, as a thread's state has them: as FXSAVE stores them, or with those of AVX as XSAVE does.
+pub const FPU_WORDS: usize = if HAS_AVX { 104 } else { 64 };
 
-/// The FXSAVE image of a thread (512 bytes, 16-byte aligned); only the machine looks inside.
-#[repr(C, align(16))]
+/// Whether user code has AVX. Where a profile has XSAVE without it, FXSAVE stores all that there is.
+pub const HAS_AVX: bool = cfg!(feature = "avx");
+
+const _: () = assert!(
+    match PROFILE.fpu {
+        Fpu::Xsave { bytes, features } if HAS_AVX =>
+            bytes as usize == 8 * FPU_WORDS && features == 0b111,
+        fpu =>
+            !HAS_AVX
+                && (matches!(fpu, Fpu::Fxsave)
+                    || matches!(
+                        fpu,
+                        Fpu::Xsave {
+                            features: 0b011,
+                            ..
+                        }
+                    )),
+    },
+    "the image has x87 and SSE, and AVX in profiles that have it"
+);
+
+/// The image of a thread as FXSAVE makes it (512 bytes, 16-byte aligned), or XSAVE (832 bytes, 64-byte aligned); only the
+/// machine looks inside.
+#[cfg_attr(feature = "avx", repr(C, align(64)))]
+#[cfg_attr(not(feature = "avx"), repr(C, align(16)))]
 pub struct FpuState {
     image: Cell<[u64; FPU_WORDS]>,
 }
 
 impl FpuState {
-    /// State after FNINIT with MXCSR 0x1f80 (07, section 1.4): control word 0x37f, all else zero.
+    /// State after FNINIT with MXCSR 0x1f80 (07, section 1.4): control word 0x37f, all else zero. In the header behind the
+    /// first 512 bytes, where there is one, that says that no component has another state than its first (Intel SDM 1, 13.8).
     pub const fn new() -> Self {
         let mut image = [0; FPU_WORDS];
         image[0] = 0x037f;
@@ -83,7 +108,7 @@ impl FpuState {
         }
     }
 
-    /// Where the image lies, for FXSAVE and FXRSTOR.
+    /// Where the image lies, for the instructions that store and load it.
     pub(in crate::arch) fn as_ptr(&self) -> *mut [u64; FPU_WORDS] {
         self.image.as_ptr()
     }

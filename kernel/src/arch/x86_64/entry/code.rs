@@ -50,7 +50,10 @@ unsafe extern "C" {
     fn sandglass_exit_0() -> !;
 }
 
-const _: () = assert!(CORES <= 4, "`exit` has a way for each core");
+const _: () = assert!(
+    CORES <= 16,
+    "`exit` has a way for each core, and so have entries"
+);
 
 /// Leaves the kernel for the thread with `context`.
 ///
@@ -65,7 +68,19 @@ pub unsafe fn exit(core: CoreId, context: *const Context) -> ! {
             0 => exit_of::<0>(context),
             1 => exit_of::<1>(context),
             2 => exit_of::<2>(context),
-            _ => exit_of::<3>(context),
+            3 => exit_of::<3>(context),
+            4 => exit_of::<4>(context),
+            5 => exit_of::<5>(context),
+            6 => exit_of::<6>(context),
+            7 => exit_of::<7>(context),
+            8 => exit_of::<8>(context),
+            9 => exit_of::<9>(context),
+            10 => exit_of::<10>(context),
+            11 => exit_of::<11>(context),
+            12 => exit_of::<12>(context),
+            13 => exit_of::<13>(context),
+            14 => exit_of::<14>(context),
+            _ => exit_of::<15>(context),
         }
     }
 }
@@ -146,7 +161,7 @@ global_asm!(
     ".endif",
     ".endm",
     ".section .trampoline.text, \"ax\", @progbits",
-    ".irp core, 0, 1, 2, 3",
+    ".irp core, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15",
     ".if \\core < {cores}",
     // The entry points of the vectors: each pushes its number, as a signed byte, so that it has no more than 8 bytes.
     ".balign {stride}",

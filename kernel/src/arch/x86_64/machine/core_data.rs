@@ -6,7 +6,7 @@ use core::mem::{offset_of, size_of};
 
 use super::barriers::Barriers;
 use super::{cpu, paging};
-use crate::arch::abi::context::{Context, FpuState};
+use crate::arch::abi::context::{Context, FpuState, HAS_AVX};
 use crate::cores::{CoreId, CORES};
 
 /// The data of one core, in a line of a cache of its own. The order is the entry code's matter.
@@ -123,12 +123,22 @@ impl CoreData {
             // SAFETY: the FPU is enabled.
             unsafe { save_fpu(from) };
         }
-        // SAFETY: 512 readable bytes, aligned to 16; the FPU is enabled; the image comes from
-        // `FpuState::new` or FXSAVE, so its MXCSR is valid. The kernel has no values in the registers
-        // that change.
-        unsafe { asm!("fxrstor64 [{}]", in(reg) to.as_ptr(), options(nostack, preserves_flags)) }
+        // SAFETY: as many readable bytes as the instruction loads, aligned as it wants; the FPU is enabled; the image
+        // comes from `FpuState::new` or from `save_fpu`, so its MXCSR and its header are valid. The kernel has no values in
+        // the registers that change.
+        unsafe {
+            if HAS_AVX {
+                asm!("xrstor64 [{}]", in(reg) to.as_ptr(), in("eax") ALL_COMPONENTS, in("edx") ALL_COMPONENTS,
+                     options(nostack, preserves_flags));
+            } else {
+                asm!("fxrstor64 [{}]", in(reg) to.as_ptr(), options(nostack, preserves_flags));
+            }
+        }
     }
 }
+
+/// Asks XSAVE and XRSTOR for all components that XCR0 has.
+const ALL_COMPONENTS: u32 = u32::MAX;
 
 /// Stores this core's FPU registers in `state`.
 ///
@@ -136,7 +146,14 @@ impl CoreData {
 /// The FPU is enabled.
 #[inline(always)]
 unsafe fn save_fpu(state: &FpuState) {
-    // SAFETY: 512 writable bytes, aligned to 16, that nothing else uses meanwhile; the FPU is enabled,
-    // says the caller.
-    unsafe { asm!("fxsave64 [{}]", in(reg) state.as_ptr(), options(nostack, preserves_flags)) }
+    // SAFETY: as many writable bytes as the instruction stores, aligned as it wants, that nothing else uses meanwhile; the
+    // FPU is enabled, says the caller.
+    unsafe {
+        if HAS_AVX {
+            asm!("xsave64 [{}]", in(reg) state.as_ptr(), in("eax") ALL_COMPONENTS, in("edx") ALL_COMPONENTS,
+                 options(nostack, preserves_flags));
+        } else {
+            asm!("fxsave64 [{}]", in(reg) state.as_ptr(), options(nostack, preserves_flags));
+        }
+    }
 }

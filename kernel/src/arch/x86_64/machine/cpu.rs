@@ -6,6 +6,7 @@ use core::arch::x86_64::{__cpuid, _rdtsc, CpuidResult};
 
 use super::rate::stated_hz;
 use super::{barriers, machine_check, paging};
+use crate::arch::abi::context::HAS_AVX;
 use sandglass_abi::profile::{Fpu, SegmentBases, THIS as PROFILE};
 
 /// A model-specific register.
@@ -64,16 +65,11 @@ const EFER_NO_EXECUTE: u64 = 1 << 11;
 pub const USERS_SET_BASES: bool = matches!(PROFILE.segment_bases, SegmentBases::Instructions);
 
 /// The components of the processor's state that user code has and the kernel switches, as XCR0 names them; `None` where
-/// user code has no XSAVE. What FXSAVE stores is all that there is of x87 and SSE.
+/// user code has no XSAVE.
 const XSAVE_FEATURES: Option<u64> = match PROFILE.fpu {
     Fpu::Fxsave => None,
-    Fpu::Xsave { features, .. } => {
-        assert!(features == XCR0_X87 | XCR0_SSE, "FXSAVE stores these two");
-        Some(features)
-    }
+    Fpu::Xsave { features, .. } => Some(features),
 };
-const XCR0_X87: u64 = 1 << 0;
-const XCR0_SSE: u64 = 1 << 1;
 
 /// Bit of a page fault's code: an instruction was fetched.
 const FAULT_FETCH: u32 = 1 << 4;
@@ -87,6 +83,8 @@ const DR6_CLEAN: u64 = 0xffff_0ff0;
 const CPUID_FEATURES: u32 = 1;
 const CPUID_STRUCTURED_FEATURES: u32 = 7;
 const CPUID_TOPOLOGY: u32 = 0xb;
+/// The components that XCR0 may have (Intel SDM 1, 13.2).
+const CPUID_COMPONENTS: u32 = 0xd;
 const CPUID_THERMAL: u32 = 6;
 const CPUID_TSC: u32 = 0x15;
 const CPUID_FREQUENCIES: u32 = 0x16;
@@ -273,10 +271,20 @@ fn has_fsgsbase() -> bool {
     cpuid(CPUID_STRUCTURED_FEATURES).is_some_and(|leaf| leaf.ebx & EBX_FSGSBASE != 0)
 }
 
-/// Whether user code can have XSAVE.
+/// Whether user code can have XSAVE, with the components that the profile has: a processor with XSAVE need not have a leaf
+/// that says which there are, as one of an emulator may not, and then loading XCR0 is an exception.
 fn has_xsave() -> bool {
-    cpuid(CPUID_FEATURES).is_some_and(|leaf| leaf.ecx & ECX_XSAVE != 0)
+    let features = XSAVE_FEATURES.unwrap_or(0) as u32;
+    let has = cpuid(CPUID_FEATURES).is_some_and(|leaf| leaf.ecx & ECX_XSAVE != 0);
+    has && cpuid(CPUID_COMPONENTS).is_some_and(|leaf| leaf.eax & features == features)
 }
+
+/// What is missing where [`has_xsave`] says no.
+const NO_XSAVE: &str = if HAS_AVX {
+    "the processor has no XSAVE or no AVX, which the kernel's profile wants (QEMU: -cpu MODEL,+xsave,+avx)"
+} else {
+    "the processor has no XSAVE, which the kernel's profile wants (QEMU: -cpu MODEL,+xsave)"
+};
 
 /// Bits of EDX of [`CPUID_FEATURES`] that the kernel relies on, with what to say where one is missing.
 const NEEDED: [(u32, &str); 5] = [
@@ -318,7 +326,7 @@ pub fn missing() -> Option<&'static str> {
     if USERS_SET_BASES && !has_fsgsbase() {
         Some("the processor has no FSGSBASE, which the kernel's profile wants (QEMU: -cpu MODEL,+fsgsbase)")
     } else if XSAVE_FEATURES.is_some() && !has_xsave() {
-        Some("the processor has no XSAVE, which the kernel's profile wants (QEMU: -cpu MODEL,+xsave)")
+        Some(NO_XSAVE)
     } else {
         None
     }
@@ -423,7 +431,7 @@ pub fn page_fault_code(code: u32) -> u32 {
 
 /// Lets instructions use the FPU, or makes them raise exception 7.
 pub fn set_fpu_enabled(enabled: bool) {
-    // SAFETY: the kernel itself has no FPU instructions but FXSAVE and FXRSTOR, which the machine
+    // SAFETY: the kernel itself has no FPU instructions but those that store and load its registers, which the machine
     // only uses with the FPU enabled.
     unsafe {
         if enabled {

@@ -12,6 +12,7 @@
 //! A kernel [without isolation](ISOLATED) has its own tables in slot 511 of every user root, and enters and leaves without
 //! another root. It is for one core: others would keep translations while they wait for their turn.
 
+use core::arch::global_asm;
 use core::cell::Cell;
 
 use super::cpu;
@@ -23,21 +24,25 @@ use super::speculation::Asked;
 use crate::arch::abi::pte::{self, Access, Level};
 use crate::cores::CORES;
 
-/// A page table of any level. Written during boot only, by the core that boots.
+/// A page table of any level, or several that follow each other in memory and in what they map. Written during boot only,
+/// by the core that boots.
 #[repr(C, align(4096))]
-pub struct Table([Cell<u64>; pte::ENTRIES]);
+pub struct Table<const TABLES: usize = 1>([[Cell<u64>; pte::ENTRIES]; TABLES]);
 
 // SAFETY: only the boot core writes a table, before anything else runs.
-unsafe impl Sync for Table {}
+unsafe impl<const TABLES: usize> Sync for Table<TABLES> {}
 
-impl Table {
+impl<const TABLES: usize> Table<TABLES> {
+    /// Entries of all its tables: a power of two, as `TABLES` is.
+    const ENTRIES: usize = TABLES * pte::ENTRIES;
+
     const fn new() -> Self {
-        Table([const { Cell::new(0) }; pte::ENTRIES])
+        Table([const { [const { Cell::new(0) }; pte::ENTRIES] }; TABLES])
     }
 
     /// Sets entry `index`; nothing past the end.
     fn set(&self, index: usize, entry: u64) {
-        if let Some(cell) = self.0.get(index) {
+        if let Some(cell) = self.0.as_flattened().get(index) {
             cell.set(entry);
         }
     }
@@ -52,7 +57,17 @@ static START_PDPT: Table = Table::new();
 pub static KERNEL_PDPT: Table = Table::new();
 static IMAGE_DIRECTORY: Table = Table::new();
 /// The image, and below it the interrupt controllers.
-static IMAGE_TABLE: Table = Table::new();
+static IMAGE_TABLE: Table<IMAGE_TABLES> = Table::new();
+
+/// Page tables for the image. The stacks of more than four cores reach beyond the first 2 MiB.
+const IMAGE_TABLES: usize = if CORES > 4 { 2 } else { 1 };
+
+// What the linker script wants to know.
+global_asm!(
+    ".global sandglass_image_tables",
+    ".set sandglass_image_tables, {tables}",
+    tables = const IMAGE_TABLES,
+);
 
 /// Flags of the 1 GiB pages of the window, and of the image during start-up: present, writable, large.
 pub const HUGE_PAGE_FLAGS: u32 = 0x83;
@@ -123,11 +138,17 @@ fn no_execute() -> u64 {
     }
 }
 
-/// Maps the part of the image from `start` to `end` in `table`, which covers the first 2 MiB; the
+/// Maps the part of the image from `start` to `end` in `tables`, which cover memory from 0 on; the
 /// linker script asserts that it lies there.
-fn map_image(table: &Table, start: *const u8, end: *const u8, what: Use) {
+fn map_image<const TABLES: usize>(
+    tables: &Table<TABLES>,
+    start: *const u8,
+    end: *const u8,
+    what: Use,
+) {
     for paddr in (physical(start)..physical(end)).step_by(PAGE_SIZE as usize) {
-        table.set(Level::PAGE_TABLE.index(paddr), what.page(paddr));
+        let page = (paddr / PAGE_SIZE) as usize;
+        tables.set(page % Table::<TABLES>::ENTRIES, what.page(paddr));
     }
 }
 
@@ -157,7 +178,9 @@ pub fn init() {
         &raw const kernel_end,
         Use::Data,
     );
-    IMAGE_DIRECTORY.set(0, pte::kernel_table(physical(&IMAGE_TABLE)));
+    for (entry, table) in IMAGE_TABLE.0.iter().enumerate() {
+        IMAGE_DIRECTORY.set(entry, pte::kernel_table(physical(table)));
+    }
     KERNEL_PDPT.set(
         KERNEL_PDPT_ENTRY,
         pte::kernel_table(physical(&IMAGE_DIRECTORY)),

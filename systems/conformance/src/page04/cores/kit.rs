@@ -97,6 +97,12 @@ impl Cores {
         1..self.places.len() as u64
     }
 
+    /// Of those, three at most, the last among them: for checks that wait a long time on each.
+    pub fn some_others(&self) -> impl Iterator<Item = u64> {
+        let last = self.count() - 1;
+        self.others().filter(move |&core| core <= 2 || core == last)
+    }
+
     pub fn count(&self) -> u64 {
         self.places.len() as u64
     }

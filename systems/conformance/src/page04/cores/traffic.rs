@@ -340,7 +340,7 @@ fn budget_returns(f: &mut Fixture) -> TestResult {
 fn timer_set(f: &mut Fixture) -> TestResult {
     let cores = Cores::new(f, 2)?;
     let mut all_at_once = true;
-    for core in cores.others() {
+    for core in cores.some_others() {
         for busy in [false, true] {
             // The rest of the budget comes back 20 ms after its beginning.
             let params = SchedParams::new(300, 20_000);

@@ -63,6 +63,30 @@ impl Composer<'_> {
                 let address = self.dice.wild();
                 draft.word(address);
             }
+            TCB_SET_BREAKPOINT => {
+                let address = match self.dice.below(4) {
+                    0 => self.dice.wild(),
+                    1 => gate::entry_address(),
+                    _ => area_address(self.dice.index(AREAS)) + 8 * self.dice.below(64),
+                };
+                let size = self.dice.choose([0, 0, 1, 2, 4]);
+                let words = [
+                    self.dice.below(5),
+                    address,
+                    self.dice.below(2),
+                    size,
+                    self.dice.below(3),
+                ];
+                draft.words(words);
+            }
+            TCB_GET_BREAKPOINT | TCB_UNSET_BREAKPOINT => {
+                let number = self.dice.below(5);
+                draft.word(number);
+            }
+            TCB_CONFIGURE_SINGLE_STEPPING => {
+                let words = [self.dice.below(4), self.dice.below(500)];
+                draft.words(words);
+            }
             TCB_SET_FLAGS => {
                 let words = [self.dice.below(4), self.dice.below(2)];
                 draft.words(words);

@@ -1,8 +1,12 @@
 //! Invocations that only this architecture has, and its types of objects.
 
 use sandglass::abi::invocation::x86_64::{self, *};
-use sandglass::abi::invocation::IRQ_CONTROL_GET;
+use sandglass::abi::invocation::{
+    IRQ_CONTROL_GET, TCB_CONFIGURE_SINGLE_STEPPING, TCB_GET_BREAKPOINT, TCB_SET_BREAKPOINT,
+    TCB_UNSET_BREAKPOINT,
+};
 use sandglass::abi::object::{self, x86_64 as object_x86};
+use sandglass::abi::profile::THIS as PROFILE;
 
 use crate::actor::operations::{operation, Operation};
 use crate::catalogue::Kind;
@@ -13,8 +17,41 @@ pub const LAST_LABEL: u64 = IRQ_CONTROL_GET_MSI;
 /// What the ABI has no way to succeed for (ABI 03, section 7.1).
 pub const HOPELESS: [u64; 1] = [IRQ_CONTROL_GET];
 
+/// The weight of what only profiles with the hardware-debug API have.
+const fn watching(weight: u64) -> u64 {
+    if PROFILE.hardware_debug {
+        weight
+    } else {
+        0
+    }
+}
+
 /// All but IOPortControl_Issue: the storm has no ports but its own.
-pub const OPERATIONS: [Operation; 19] = [
+pub const OPERATIONS: [Operation; 23] = [
+    operation(
+        TCB_SET_BREAKPOINT,
+        "TCB_SetBreakpoint",
+        Kind::Tcb,
+        watching(8),
+    ),
+    operation(
+        TCB_GET_BREAKPOINT,
+        "TCB_GetBreakpoint",
+        Kind::Tcb,
+        watching(4),
+    ),
+    operation(
+        TCB_UNSET_BREAKPOINT,
+        "TCB_UnsetBreakpoint",
+        Kind::Tcb,
+        watching(6),
+    ),
+    operation(
+        TCB_CONFIGURE_SINGLE_STEPPING,
+        "TCB_ConfigureSingleStepping",
+        Kind::Tcb,
+        watching(6),
+    ),
     operation(x86_64::PDPT_MAP, "PDPT_Map", Kind::Pdpt, 10),
     operation(x86_64::PDPT_UNMAP, "PDPT_Unmap", Kind::Pdpt, 5),
     operation(
