@@ -193,7 +193,7 @@ pub const RECEPTION: u64 = 3;
 pub const SENDING: u64 = 4;
 /// Marks: capabilities of a message are looked up.
 pub const CAPABILITIES: u64 = 5;
-/// Marks: a straight line plans a system call, since the budget lasts.
+/// Marks: the longest of the straight lines plans a system call, since the budget lasts.
 pub const PLANNING: u64 = 6;
 
 /// What was invoked was checked, and is done now: no slot that it named was missing.

@@ -24,7 +24,7 @@ mod traps;
 mod wait;
 mod yields;
 
-use crate::arch::{bounds, Trap};
+use crate::arch::Trap;
 use crate::mem::Ref;
 use crate::object::{Core, SchedContext, Tcb};
 use crate::time::account::{self, Charge};
@@ -105,7 +105,6 @@ pub fn take<L: Line>(
     if !turn.is_open() || !is_ordinary(k, core, caller, L::DUE) {
         return None;
     }
-    bounds::mark::<{ bounds::PLANNING }>();
     Some(L::plan(k, caller, request)?.carry_out(k, caller))
 }
 

@@ -4,6 +4,7 @@ use super::handover::{self, Successor, Woken};
 use super::send::Send;
 use super::wait::Reception;
 use super::{Due, Line, Outcome, Request};
+use crate::arch::bounds;
 use crate::mem::Ref;
 use crate::object::Tcb;
 use crate::{Kernel, View};
@@ -26,6 +27,7 @@ impl Line for NBSendRecv {
 
     #[inline(always)]
     fn plan(k: &View, sender: Ref<Tcb>, request: Request) -> Option<NBSendRecv> {
+        bounds::mark::<{ bounds::PLANNING }>();
         let to = Request {
             cptr: sender.at(k).context().destination_register(),
             info: request.info,
