@@ -248,13 +248,6 @@ impl State {
             Some(thread) if running != 0 => i16::from(thread.priority),
             _ => -1,
         };
-        let is_told = matches!(
-            record.event,
-            Event::Interrupt {
-                source: Source::Core,
-                ..
-            }
-        );
         let ready = candidates.iter().filter_map(|&candidate| {
             let thread = self.threads.get(&candidate)?;
             let is_above = i16::from(thread.priority) > floor && thread.domain == self.domain;
@@ -266,8 +259,9 @@ impl State {
             let since = since.max(stopped.map_or(0, |(_, since)| *since));
             let waits = record.time.saturating_sub(since);
             let still = || findings.standstill.within(core, since, record.time);
-            let is_told = is_told && thread.made_ready_by.is_some();
-            let is_late = slack == 0 || !is_told && waits > slack && waits > slack + still();
+            // Who made it ready may have stood still in the kernel for as long as this core was busy, and says so only now.
+            let is_told = thread.made_ready_by.is_none();
+            let is_late = slack == 0 || is_told && waits > slack && waits > slack + still();
             (is_above && has_time && is_late).then_some((thread.priority, candidate, since))
         });
         let Some((priority, candidate, since)) = ready.max() else {

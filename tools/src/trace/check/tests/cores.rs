@@ -123,19 +123,30 @@ fn a_core_whose_thread_is_stopped_for_a_moment_may_idle() {
     assert!(says(&verdict, what), "{:?}", verdict.violations);
 }
 
+/// When a core is told to look.
+#[derive(Clone, Copy)]
+enum Told {
+    AtOnce,
+    JustBefore,
+}
+
 /// The urgent thread is made ready by another core and passed over until its own enters the kernel. A core that is named is told
-/// to look just before.
-fn make_ready_elsewhere(records: &mut Vec<Record>, told: Option<u8>) {
+/// to look just before, or a µs after the other one has made it ready.
+fn make_ready_elsewhere(records: &mut Vec<Record>, told: Option<(u8, Told)>) {
     pass_over(records);
     let is_wake = |event: &Event| matches!(event, Event::Wake { thread: URGENT, .. });
     let at = nth(records, 0, is_wake);
     records[at].by = 1;
     let later = |record: &Record| record.time > records[at].time;
     let next = at + records[at..].iter().position(later).expect("more follows");
-    if let Some(core) = told {
+    if let Some((core, when)) = told {
         let looks = Record {
             core,
             by: core,
+            time: match when {
+                Told::AtOnce => records[at].time + 1_000,
+                Told::JustBefore => records[next].time,
+            },
             event: Event::Interrupt {
                 source: Source::Core,
                 number: 0,
@@ -147,14 +158,20 @@ fn make_ready_elsewhere(records: &mut Vec<Record>, told: Option<u8>) {
 }
 
 /// A core that makes a thread ready elsewhere may stand still before it says so. That is over when a third one is in the
-/// kernel, or the other is told.
+/// kernel, or it is there again, or the other is told, or comes there by itself.
 #[test]
 fn a_core_that_made_a_thread_ready_elsewhere_may_have_stood_still_until_it_has_left_the_kernel() {
     let what = "`urgent` of priority 250 is ready";
-    let verdict = on_two(false, |records| make_ready_elsewhere(records, None));
-    assert!(says(&verdict, what), "{:?}", verdict.violations);
-    for told in [0, 2] {
-        let verdict = on_two(false, |records| make_ready_elsewhere(records, Some(told)));
+    for told in [
+        None,
+        Some((0, Told::JustBefore)),
+        Some((2, Told::JustBefore)),
+    ] {
+        let verdict = on_two(false, |records| make_ready_elsewhere(records, told));
         assert!(!says(&verdict, what), "{:?}", verdict.violations);
     }
+    let verdict = on_two(false, |records| {
+        make_ready_elsewhere(records, Some((1, Told::AtOnce)))
+    });
+    assert!(says(&verdict, what), "{:?}", verdict.violations);
 }
