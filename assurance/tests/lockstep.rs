@@ -47,7 +47,7 @@ fn the_kernel_does_what_is_specified() {
 }
 
 /// Events of clients and servers to compare after, at least.
-const SERVED: u64 = if CORES > 1 { 15_000 } else { 30_000 };
+const SERVED: u64 = if CORES > 1 { 18_000 } else { 30_000 };
 
 #[test]
 fn straight_lines_do_what_is_specified() {

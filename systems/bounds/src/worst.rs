@@ -357,7 +357,7 @@ impl Scene {
             let bits = group.bits.clone().filter(|bit| release & (1 << bit) == 0);
             for (member, bit) in members.iter().zip(bits) {
                 let bit: u64 = 1 << bit;
-                let time = ((release | bit) & !(bit - 1)) | bit / 2;
+                let time = ((release | bit) & !(bit - 1)) | (bit / 2);
                 let period_us = lab.ticks_to_us(time - ticks());
                 self.spends(lab, *member, group.priority, period_us)?;
                 lab.settle()?;
@@ -652,7 +652,7 @@ const PREPARING_US: u64 = 200;
 /// A time, in ticks, that is later than twice `now` and has one bit, but for those that are not sure: these are in the middle of
 /// what they can be.
 fn lone_bit(now: u64) -> u64 {
-    2 * now.next_power_of_two() | 1 << (UNSURE_BITS - 1)
+    (2 * now.next_power_of_two()) | (1 << (UNSURE_BITS - 1))
 }
 
 fn actor(

@@ -11,7 +11,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sandglass_abi::trace::Source;
 
 use super::Findings;
 use crate::trace::record::{Event, Object, Record};
