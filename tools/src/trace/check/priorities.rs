@@ -11,7 +11,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-
 use super::Findings;
 use crate::trace::record::{Event, Object, Record};
 
