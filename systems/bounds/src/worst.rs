@@ -254,8 +254,8 @@ impl Scene {
         self.clear(lab, &[due])
     }
 
-    /// Others are to be released about when the client and the holder of its context are, at times that differ in one bit
-    /// each from theirs, once they start again.
+    /// Others of three priorities, that of who will be due among them, are to be released at times that differ in many bits, once
+    /// they start again.
     fn others_spend_their_time(&self, lab: &mut Lab) -> Result<(), SetupError> {
         let members = &lab.crowd.members()[TIMED];
         for (member, i) in members.iter().zip(0u64..) {

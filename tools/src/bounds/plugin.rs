@@ -1,5 +1,6 @@
 //! The emulator's plugin.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
@@ -36,4 +37,17 @@ pub fn build() -> Result<PathBuf> {
         }
     }
     anyhow::bail!("`{PACKAGE}` is not a library that can be loaded")
+}
+
+/// QEMU's options for a machine with so much memory whose plugin, with these arguments, reads that memory.
+pub fn that_reads_memory(plugin: OsString, memory_mib: u32) -> Vec<OsString> {
+    let memory = format!("memory-backend-memfd,id=ram,share=on,size={memory_mib}M");
+    vec![
+        "-object".into(),
+        memory.into(),
+        "-machine".into(),
+        "memory-backend=ram".into(),
+        "-plugin".into(),
+        plugin,
+    ]
 }

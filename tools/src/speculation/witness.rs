@@ -67,18 +67,7 @@ impl Witness {
 
     /// QEMU's options for it.
     pub fn options(&self) -> Vec<OsString> {
-        let memory = format!(
-            "memory-backend-memfd,id=ram,share=on,size={}M",
-            self.memory_mib
-        );
-        vec![
-            "-object".into(),
-            memory.into(),
-            "-machine".into(),
-            "memory-backend=ram".into(),
-            "-plugin".into(),
-            self.plugin.clone(),
-        ]
+        plugin::that_reads_memory(self.plugin.clone(), self.memory_mib)
     }
 
     /// What was seen of each core of the machine that has ended.

@@ -50,22 +50,11 @@ impl Oracle {
 
     /// QEMU's options for it.
     pub fn options(&self) -> Vec<OsString> {
-        let memory = format!(
-            "memory-backend-memfd,id=ram,share=on,size={}M",
-            self.memory_mib
-        );
         let mut plugin = self.plugin.clone();
         plugin.push(",out=");
         plugin.push(&self.out);
         plugin.push(&self.places);
-        vec![
-            "-object".into(),
-            memory.into(),
-            "-machine".into(),
-            "memory-backend=ram".into(),
-            "-plugin".into(),
-            plugin,
-        ]
+        plugin::that_reads_memory(plugin, self.memory_mib)
     }
 
     /// What was seen of the machine that has ended.

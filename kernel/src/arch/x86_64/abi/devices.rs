@@ -54,11 +54,13 @@ pub trait Devices {
     /// Makes other cores forget every user translation and every cached paging structure.
     fn flush_cores(&self, cores: Cores);
 
+    /// A root table is made at `root`, maybe where there was another before: no core takes its user code for that one's.
+    fn forget_root(&self, root: Space);
+
     // ---- devices
 
-    /// The entry that every root table holds in slot 511, the kernel's (07, section 7). `root` is a new one, maybe where there
-    /// was another before.
-    fn kernel_root_entry(&self, root: Space) -> u64;
+    /// The entry that every root table holds in slot 511, the kernel's (07, section 7).
+    fn kernel_root_entry(&self) -> u64;
     /// Whether the processor watches eight bytes at once (09, section 3).
     fn watches_eight_bytes(&self) -> bool;
     /// Number of I/O APICs.

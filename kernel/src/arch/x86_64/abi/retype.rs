@@ -73,7 +73,9 @@ impl Type {
 pub fn root_table(k: &mut Kernel, region: Region) -> Option<Tagged> {
     let word = region.into_zeroed::<Pml4>()?;
     let root = word.get::<Pml4>()?;
-    let entry = k.machine.kernel_root_entry(root.address());
-    root.at(k).as_ref().set_kernel_entry(k, entry);
+    k.machine.forget_root(root.address());
+    root.at(k)
+        .as_ref()
+        .set_kernel_entry(k, k.machine.kernel_root_entry());
     Some(word)
 }

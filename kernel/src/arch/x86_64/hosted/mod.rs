@@ -91,7 +91,9 @@ impl Machine {
 }
 
 impl Devices for Machine {
-    fn kernel_root_entry(&self, _root: Space) -> u64 {
+    fn forget_root(&self, _root: Space) {}
+
+    fn kernel_root_entry(&self) -> u64 {
         0
     }
 

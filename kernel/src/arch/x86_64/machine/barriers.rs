@@ -5,7 +5,9 @@ use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::core_data::CoreData;
-use super::cpu::{self, cpuid, read_msr, write_msr, Msr};
+use super::cpu::{
+    self, cpuid, read_msr, write_msr, Msr, CPUID_FEATURES, CPUID_STRUCTURED_FEATURES, CPUID_VENDOR,
+};
 use super::speculation::{family, Asked, Plan, Processor, ASKED, EDX_CAPABILITIES};
 use crate::arch::console::Console;
 use crate::arch::Platform;
@@ -14,9 +16,6 @@ use crate::cores::CoreId;
 /// EFER: automatic IBRS, of AMD.
 const EFER_AUTOMATIC_IBRS: u64 = 1 << 21;
 
-const CPUID_VENDOR: u32 = 0;
-const CPUID_FEATURES: u32 = 1;
-const CPUID_STRUCTURED_FEATURES: u32 = 7;
 const CPUID_AMD_CONTROLS: u32 = 0x8000_0008;
 const CPUID_AMD_MORE: u32 = 0x8000_0021;
 

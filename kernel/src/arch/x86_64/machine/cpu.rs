@@ -80,8 +80,9 @@ const DR7_OFF: u64 = 0x400;
 #[cfg(feature = "hardware-debug")]
 const DR6_CLEAN: u64 = 0xffff_0ff0;
 
-const CPUID_FEATURES: u32 = 1;
-const CPUID_STRUCTURED_FEATURES: u32 = 7;
+pub(super) const CPUID_VENDOR: u32 = 0;
+pub(super) const CPUID_FEATURES: u32 = 1;
+pub(super) const CPUID_STRUCTURED_FEATURES: u32 = 7;
 const CPUID_TOPOLOGY: u32 = 0xb;
 /// The components that XCR0 may have (Intel SDM 1, 13.2).
 const CPUID_COMPONENTS: u32 = 0xd;

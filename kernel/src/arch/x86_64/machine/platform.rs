@@ -241,8 +241,11 @@ impl Devices for Machine {
         self.ask(cores, FLUSH);
     }
 
-    fn kernel_root_entry(&self, root: Space) -> u64 {
+    fn forget_root(&self, root: Space) {
         barriers::forget_root(root.get());
+    }
+
+    fn kernel_root_entry(&self) -> u64 {
         paging::kernel_root_entry()
     }
 
