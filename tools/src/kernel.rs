@@ -11,6 +11,7 @@ use anyhow::{ensure, Context, Result};
 use clap::ValueEnum;
 use object::{Object, ObjectSegment};
 use sandglass_abi::profile::{Profile, BASE};
+use sandglass_binary::image::Image;
 use serde::Deserialize;
 
 use crate::arch::Arch;
@@ -326,6 +327,7 @@ fn build_now(options: &KernelOptions) -> Result<PathBuf> {
         .join(target)
         .join("release")
         .join("sandglass-kernel");
+    check_init(&built).with_context(|| format!("{what} is not right"))?;
     let path = file(options);
     // A QEMU that is reading the file must see it whole: it is replaced, not rewritten.
     let fresh = path.with_extension("new");
@@ -333,6 +335,17 @@ fn build_now(options: &KernelOptions) -> Result<PathBuf> {
         .and_then(|_| fs::rename(&fresh, &path))
         .with_context(|| format!("cannot copy {} to {}", built.display(), path.display()))?;
     Ok(path)
+}
+
+/// Sees that the kernel in the ELF file at `path` never goes back to code that runs once, whose memory the root task has:
+/// which function is in which section is up to the compiler's names of functions and to what it inlines.
+///
+/// # Errors
+/// It does, or it cannot be read.
+fn check_init(path: &Path) -> Result<()> {
+    let ways = Image::parse(&fs::read(path)?)?.ways_to_init();
+    ensure!(ways.is_empty(), "{}", ways.join("\n"));
+    Ok(())
 }
 
 /// The kernel in the ELF file at `path` as a flat image, in a file beside it: what the boot protocol of Linux for aarch64

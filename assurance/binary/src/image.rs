@@ -1,6 +1,7 @@
 //! The kernel's file: functions, and what the source says of loops.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -10,6 +11,9 @@ use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 use crate::annotations::{self, Record};
 use crate::code::{Flow, Instruction, InstructionSet};
 use crate::lines::{Frame, Lines};
+
+/// The section of code that runs before the first user instruction alone.
+pub const INIT: &str = ".init.text";
 
 /// A function, or a piece of assembly between two labels.
 #[derive(Debug, Clone)]
@@ -31,6 +35,8 @@ pub struct Image {
     /// Ranges of code, other than padding, that no symbol covers.
     pub strays: Vec<(u64, u64)>,
     pub records: Vec<Record>,
+    /// Addresses of the code that runs before the first user instruction alone (section `.init.text`).
+    pub init: Range<u64>,
     /// Of text sections: where they start, and what they hold.
     texts: Vec<(u64, Vec<u8>)>,
     /// Lines of the source, if the file has debugging information.
@@ -61,6 +67,7 @@ impl Image {
             functions: Vec::new(),
             strays: Vec::new(),
             records,
+            init: 0..0,
             texts: Vec::new(),
             lines: None,
         };
@@ -83,6 +90,7 @@ impl Image {
             functions: Vec::new(),
             strays: Vec::new(),
             records: annotations::read(&file)?,
+            init: 0..0,
             texts: Vec::new(),
             lines: None,
         };
@@ -90,6 +98,9 @@ impl Image {
             let boots = section.name().is_ok_and(|name| name.starts_with(".boot"));
             if section.kind() != SectionKind::Text || boots {
                 continue;
+            }
+            if section.name() == Ok(INIT) {
+                image.init = section.address()..section.address() + section.size();
             }
             let code = section.data().context("a text section has no data")?;
             image.add(section.address(), code, &symbols_of(&file, &section));
@@ -151,6 +162,32 @@ impl Image {
         }
     }
 
+    /// The functions that stay and lead to such as do not, whose memory the root task has once it runs: each a finding.
+    pub fn ways_to_init(&self) -> Vec<String> {
+        let stays = |function: &&Function| !self.init.contains(&function.start);
+        let mut ways = BTreeMap::new();
+        for function in self.functions.iter().filter(stays) {
+            for instruction in &function.code {
+                let leads = leads_to(instruction, function.end);
+                for to in leads.filter(|to| self.init.contains(to)) {
+                    ways.entry((function.start, to))
+                        .or_insert((instruction.address, &function.name));
+                }
+            }
+        }
+        let finding = |((_, to), (from, name)): ((u64, u64), (u64, &String))| {
+            let target = self
+                .function_at(to)
+                .map(|number| &*self.functions[number].name);
+            format!(
+                "{name} at {from:#x} leads to {}, which the linker script has in {INIT}, with what runs once: take its module \
+                 out of there, or add that of the former",
+                target.unwrap_or("code without a name")
+            )
+        };
+        ways.into_iter().map(finding).collect()
+    }
+
     /// The function that holds `address`.
     pub fn function_at(&self, address: u64) -> Option<usize> {
         let after = self
@@ -204,6 +241,17 @@ impl Image {
             })
             .unwrap_or_default()
     }
+}
+
+/// Where `instruction` of a function with this `end` leads besides the next of its instructions.
+fn leads_to(instruction: &Instruction, end: u64) -> impl Iterator<Item = u64> {
+    let target = match instruction.flow {
+        Flow::Jump(to) | Flow::Branch(to) | Flow::Call(to) => Some(to),
+        _ => None,
+    };
+    let goes_on = matches!(instruction.flow, Flow::Next | Flow::Branch(_));
+    let behind = (goes_on && instruction.end() == end).then_some(end);
+    target.into_iter().chain(behind)
 }
 
 /// A call of what stands behind a trap behind it is a jump: nobody returns to the trap, on purpose. It is made for what the
@@ -301,6 +349,44 @@ mod tests {
         assert_eq!(over(2), Flow::Call(START + 7));
         let no_trap = flows(&[0xe8, 1, 0, 0, 0, 0x90, RET]);
         assert_eq!(no_trap[0], Flow::Call(START + 6));
+    }
+
+    #[test]
+    fn what_stays_does_not_lead_to_code_that_runs_once() {
+        // What runs once calls what stays.
+        let once = [0xe8, 5, 0, 0, 0];
+        // Each leads there: `call`, `jmp`, `je`, and no jump at all.
+        let call = [0xe8, 0xf6, 0xff, 0xff, 0xff];
+        let (jump, branch, before) = ([0xeb, 0xf4], [0x74, 0xf2], [0x90]);
+        let code = [
+            &[RET][..],
+            &before,
+            &once[..3],
+            &once[3..],
+            &call,
+            &jump,
+            &branch,
+            &[RET],
+        ];
+        let mut image = image(
+            &code.concat(),
+            &[
+                ("end", 0, 1),
+                ("before", 1, 1),
+                ("once", 2, 5),
+                ("call", 7, 5),
+                ("jump", 12, 2),
+                ("branch", 14, 3),
+            ],
+        );
+        assert_eq!(image.ways_to_init(), [""; 0]);
+        image.init = START + 2..START + 7;
+        let ways = image.ways_to_init();
+        let leads = |way: &String| way.split(", ").next().map(str::to_owned);
+        let found: Vec<String> = ways.iter().filter_map(leads).collect();
+        let from = |name, address| format!("{name} at {address:#x} leads to once");
+        let right = [("before", 1), ("call", 7), ("jump", 12), ("branch", 14)];
+        assert_eq!(found, right.map(|(name, at)| from(name, START + at)));
     }
 
     #[test]

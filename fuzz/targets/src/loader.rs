@@ -185,6 +185,7 @@ fn boot(
     let found = MachineInfo {
         firmware,
         ram,
+        init_code: vouch(Range { start: 0, end: 0 }),
         module: vouch(module),
         module_is_free: is_free(module),
         root_task: RootTask::File(file),

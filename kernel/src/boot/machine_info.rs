@@ -26,6 +26,8 @@ pub struct MachineInfo {
     pub firmware: FirmwareInfo,
     /// RAM that nothing uses, ascending.
     pub ram: List<Ram, MAX_RAM>,
+    /// The code that runs before the first user instruction alone: not used any more by then, and handed out, too.
+    pub init_code: Ram,
     /// RAM with what the loader left of the root task in it.
     pub module: Ram,
     /// Whether that RAM is handed out once the root task has been loaded. In the first MiB, where

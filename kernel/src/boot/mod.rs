@@ -53,6 +53,7 @@ pub fn start(k: &mut Kernel, turn: &Turn, found: MachineInfo) -> Result<(), Refu
     let MachineInfo {
         firmware,
         mut ram,
+        init_code,
         module,
         module_is_free,
         root_task,
@@ -99,7 +100,11 @@ pub fn start(k: &mut Kernel, turn: &Turn, found: MachineInfo) -> Result<(), Refu
         plan,
         entry,
         image,
-        root::Memory { free, devices },
+        root::Memory {
+            free,
+            init_code,
+            devices,
+        },
     )?;
     turn.reschedule(k);
     Ok(())

@@ -119,14 +119,13 @@ pub fn create(
     plan: Plan,
     entry: u64,
     image: Ram,
-    memory: Memory,
+    mut memory: Memory,
 ) -> Result<(), Refusal> {
-    let Memory { mut free, devices } = memory;
-    let mut objects = free.take_top(plan.object_bytes(), CNODE_BITS)?;
+    let mut objects = memory.free.take_top(plan.object_bytes(), CNODE_BITS)?;
     let (mut task, thread) = make(k, firmware, plan, image, &mut objects).ok_or(UNPLANNED)?;
     // The crumbs between the objects and the end of their memory are given out too.
-    free.give(objects);
-    task.give_untypeds(k, devices, free)?;
+    memory.free.give(objects);
+    task.give_untypeds(k, memory)?;
     task.write_boot_info(k, firmware);
     start_thread(k, turn, &task, &thread, entry);
     Ok(())
@@ -135,6 +134,7 @@ pub fn create(
 /// What user level gets besides the root task's image and objects.
 pub struct Memory {
     pub free: FreeRam,
+    pub init_code: Ram,
     pub devices: Gaps,
 }
 
@@ -326,18 +326,18 @@ impl RootTask {
         Some(())
     }
 
-    /// Gives the task all memory that is left: devices, then RAM. What exceeds the boot
-    /// information is lost (06, section 2).
+    /// Gives the task all memory that is left: devices, then the code of the boot, then RAM (06, section 5). What exceeds the
+    /// boot information is lost (06, section 2).
     ///
     /// # Errors
     /// [`Refusal::NoSlotsForMemory`]: a task that gets its last memory without slots, RAM of all
     /// things, would fail later and not know why.
-    fn give_untypeds(
-        &mut self,
-        k: &mut Kernel,
-        devices: Gaps,
-        mut free: FreeRam,
-    ) -> Result<(), Refusal> {
+    fn give_untypeds(&mut self, k: &mut Kernel, memory: Memory) -> Result<(), Refusal> {
+        let Memory {
+            mut free,
+            init_code,
+            devices,
+        } = memory;
         let no_slot = Refusal::NoSlotsForMemory {
             pages: self.plan.image_pages(),
         };
@@ -352,7 +352,7 @@ impl RootTask {
                 }
             }
         }
-        for mut ram in free.drain() {
+        for mut ram in core::iter::once(init_code).chain(free.drain()) {
             for piece in Pieces::of(Range {
                 start: ram.start(),
                 end: ram.end(),

@@ -419,6 +419,7 @@ fn untyped_memory_is_all_that_is_left() {
     let (start, end) = view.region(168);
     let mut last = [0, 0];
     let mut ram = 0;
+    let mut init_code: Vec<(u64, u8)> = Vec::new();
     for i in 0..(end - start) as usize {
         let entry = 184 + 16 * i;
         let (paddr, bits, device) = (
@@ -426,6 +427,14 @@ fn untyped_memory_is_all_that_is_left() {
             view.info[entry + 8],
             usize::from(view.info[entry + 9]),
         );
+        // First of the RAM comes what the kernel's image has of code that runs once.
+        if device == 0 && paddr < 0x20_0000 {
+            assert_eq!(
+                last[0],
+                init_code.last().map_or(0, |&(at, bits)| at + (1 << bits))
+            );
+            init_code.push((paddr, bits));
+        }
         assert!(
             paddr >= last[device],
             "{paddr:#x} is out of order or given twice"
@@ -438,10 +447,14 @@ fn untyped_memory_is_all_that_is_left() {
             ram += 1u64 << bits;
         }
     }
-    // The kernel's 2 MiB, the image, and the objects: 2^18, root table, pool, buffer, boot information, three tables, and
+    assert_eq!(
+        init_code,
+        [(0x10_2000, 13), (0x10_4000, 14), (0x10_8000, 12)]
+    );
+    // The kernel's 2 MiB but for that, the image, and the objects: 2^18, root table, pool, buffer, boot information, three tables, and
     // more pages; TCB, context.
     let pages = 7 + expected::EXTRA_PAGES + expected::IRQ_PAGES;
-    let used = (2 << 20) + 4 * PAGE + (1 << 18) + pages * PAGE + (1 << 11) + (1 << 7);
+    let used = (2 << 20) - 7 * PAGE + 4 * PAGE + (1 << 18) + pages * PAGE + (1 << 11) + (1 << 7);
     assert_eq!(ram, MEMORY as u64 - used);
     assert_eq!(last[1], DEVICE_TOP);
 }

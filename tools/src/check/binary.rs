@@ -1,7 +1,6 @@
 //! Rules on the machine code of the kernel, of either architecture.
 //!
-//! Boot code (sections that begin with `.boot`), which runs once before there is a user, is not
-//! judged: it is partly of another instruction width.
+//! Where cores start (sections that begin with `.boot`) is not judged.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +8,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use object::{Object, ObjectSection, ObjectSymbol, SectionKind};
 use sandglass_binary::code::{Flow, Instruction, InstructionSet};
-use sandglass_binary::image::Image;
+use sandglass_binary::image::{Image, INIT};
 
 /// Functions for system calls that the entry code calls with an empty stack, by the end of their path.
 const CALLS: &[&str] = &[
@@ -71,8 +70,10 @@ fn may_trap(set: InstructionSet) -> impl Iterator<Item = &'static str> {
 #[derive(Debug)]
 pub struct Binary {
     pub image: Image,
-    /// Bytes of all code, boot code included.
+    /// Bytes of all code that stays.
     pub text_bytes: u64,
+    /// Bytes of the code that runs before the first user instruction alone.
+    pub init_bytes: u64,
     /// Bytes of all other memory that the kernel takes.
     pub data_bytes: u64,
     /// Cores that the kernel is for.
@@ -101,6 +102,9 @@ impl Binary {
             .map(|symbol| symbol.size());
         for section in file.sections() {
             match section.kind() {
+                SectionKind::Text if section.name() == Ok(INIT) => {
+                    binary.init_bytes += section.size();
+                }
                 SectionKind::Text => binary.text_bytes += section.size(),
                 SectionKind::Data
                 | SectionKind::ReadOnlyData
@@ -116,6 +120,7 @@ impl Binary {
         Self {
             image,
             text_bytes: 0,
+            init_bytes: 0,
             data_bytes: 0,
             cores,
             domains: 1,
@@ -148,6 +153,11 @@ pub fn unattributed_code(binary: &Binary) -> Vec<String> {
         format!("code without a symbol from {start:#x} to {end:#x}; give it `.type` and `.size`")
     });
     strays.chain(binary.find(Flow::Invalid)).collect()
+}
+
+/// Ways from what stays to code that runs once.
+pub fn ways_to_init(binary: &Binary) -> Vec<String> {
+    binary.image.ways_to_init()
 }
 
 /// Indirect calls and jumps, and calls of whoever is above or below. (Returns to callers and to user level are none.)

@@ -12,6 +12,11 @@ use crate::Kernel;
 
 /// Where the kernel's image would end on a bare machine.
 const KERNEL_END: u64 = 0x20_0000;
+/// Where its code of the boot would be.
+const INIT_CODE: Range = Range {
+    start: 0x10_2000,
+    end: 0x10_9000,
+};
 const PAGE: u64 = 4096;
 /// A kernel on `machine` with its root task from the ELF file `file`, which a loader would have
 /// put at the top of memory. Returns it with whom it runs first.
@@ -65,6 +70,8 @@ fn boot_with(
     let _ = ram.push(unsafe { Ram::vouch(KERNEL_END, module_start) });
     // SAFETY: the rest of the memory, which holds the file and nothing else.
     let module = unsafe { Ram::vouch(module_start, top) };
+    // SAFETY: in the image, of which there is nothing here.
+    let init_code = unsafe { Ram::vouch(INIT_CODE.start, INIT_CODE.end) };
     let mut reserved = List::new();
     for range in [Range {
         start: PAGE * 256,
@@ -78,6 +85,7 @@ fn boot_with(
     let found = MachineInfo {
         firmware,
         ram,
+        init_code,
         module,
         module_is_free: true,
         root_task: root_task(Range {

@@ -10,6 +10,7 @@ use crate::prelude::*;
 pub const CHECKS: &[Check] = &[
     check("06/5/device-untypeds-come-first", devices_first),
     check("06/5/untypeds-are-in-order-and-disjoint", disjoint),
+    check("06/5/the-kernels-boot-code-comes-before-memory", boot_code),
     check("06/5/untypeds-are-aligned", aligned),
     check("06/5/device-untypeds-are-the-gaps", device_gaps),
     check("06/5/untypeds-of-memory-lie-in-memory", memory_in_memory),
@@ -33,6 +34,8 @@ pub const fn range(start: u64, end: u64) -> Range {
 
 /// Bytes that the kernel may keep of the memory behind the image: its own use is not judged.
 const KERNEL_SHARE: u64 = 8 * PAGE;
+/// Bytes in front of the image that may be the kernel's.
+const KERNEL_IMAGE: u64 = 4 << 20;
 /// The base of the kernel's window, by which alignment counts.
 const WINDOW: u64 = 0xffff_ff80_0000_0000;
 
@@ -86,6 +89,24 @@ fn disjoint(f: &mut Fixture) -> TestResult {
         ensure!(pair[0].end <= pair[1].start, "{:x?} overlap", pair);
     }
     ensure!(all.last().is_some_and(|last| last.end <= DEVICE_TOP));
+    Ok(())
+}
+
+/// The image of the root task lies behind the kernel's, of which only the boot code is handed out.
+fn boot_code(f: &mut Fixture) -> TestResult {
+    let image = image_range(f)?;
+    let memory = initial(f, false);
+    let of_kernel = |untyped: &&InitialUntyped| {
+        let end = range_of(untyped).end;
+        end <= image.start && image.start - end < KERNEL_IMAGE
+    };
+    let first = memory.iter().take_while(of_kernel).count();
+    ensure!(
+        first > 0,
+        "the first untyped of memory is {:x?}",
+        memory.first()
+    );
+    ensure_eq!(memory.iter().filter(of_kernel).count(), first);
     Ok(())
 }
 

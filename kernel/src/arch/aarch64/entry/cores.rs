@@ -8,13 +8,12 @@
 use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use super::handlers;
-use super::start::init_core;
+use super::{code, handlers};
 use crate::arch::aarch64::machine::firmware::{self, Answer};
 use crate::arch::aarch64::machine::gic::GIC;
 use crate::arch::aarch64::machine::layout::physical;
 use crate::arch::aarch64::machine::platform::Machine;
-use crate::arch::aarch64::machine::{cache, cpu};
+use crate::arch::aarch64::machine::{cache, cpu, paging, tlb};
 use crate::arch::abi::devices::Maintenance;
 use crate::arch::device_tree::board::{Board, Processor};
 use crate::arch::turn::KernelGuard;
@@ -109,9 +108,22 @@ fn has_begun(machine: &Machine, number: u64) -> bool {
     false
 }
 
+/// Brings `core`, which executes this, into the kernel's state, and leaves the tables that it started with.
+pub fn init(core: CoreId) {
+    cpu::init(core.index() as u64);
+    // SAFETY: the entry code; and tables that map nothing, where nothing is executed or stored any more.
+    unsafe {
+        cpu::set_vectors(code::vectors());
+        cpu::set_user_root(paging::empty_root());
+    }
+    // The registers count before the translations by the former tables are forgotten.
+    cpu::synchronise();
+    tlb::forget_all();
+}
+
 /// Called by the entry code of further cores, on the kernel's stack of `core`, which executes it, with everything masked.
 pub extern "C" fn begin(core: CoreId) -> ! {
-    init_core(core);
+    init(core);
     if GIC.init_core(core).is_err() {
         // Nobody waits for it for long.
         cpu::stop();

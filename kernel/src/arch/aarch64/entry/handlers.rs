@@ -9,9 +9,9 @@ use core::cell::UnsafeCell;
 
 use super::code::exit;
 use super::fatal;
-use crate::arch::aarch64::machine::cpu;
 use crate::arch::aarch64::machine::gic::{Acknowledged, GIC};
 use crate::arch::aarch64::machine::platform::{LOOK, REMOTE_CALL};
+use crate::arch::aarch64::machine::{cpu, paging};
 use crate::arch::abi::context::Context;
 use crate::arch::abi::{irq, Exception};
 use crate::arch::calls;
@@ -79,6 +79,14 @@ pub extern "C" fn on_trap(
         (None, Some(context)) => unsafe { exit(context) },
         (None, None) => idle(),
     }
+}
+
+/// Ends the boot, on the core that boots: the code that ran until here is not executed any more, and the root task's memory.
+#[inline(never)]
+pub fn leave_boot(guard: KernelGuard) -> ! {
+    paging::unmap_init_text();
+    guard.leave();
+    start(CoreId::BOOT)
 }
 
 /// Lets a core that has just started, which executes this, look for something to do.

@@ -1,13 +1,13 @@
 //! The machine's part of the boot: brings processor and interrupt controller into the kernel's state, and finds out what
 //! there is.
 
+use super::cores;
 use super::handlers::{self, TIMER};
-use super::{code, cores};
 use crate::arch::aarch64::machine::gic::GIC;
 use crate::arch::aarch64::machine::layout::{self, physical, PAGE_SIZE, TREE_ENTRY};
 use crate::arch::aarch64::machine::loaded::Loaded;
 use crate::arch::aarch64::machine::platform::Machine;
-use crate::arch::aarch64::machine::{cache, cpu, firmware, paging, serial, tlb};
+use crate::arch::aarch64::machine::{cache, cpu, firmware, paging, serial};
 use crate::arch::abi::boot::FirmwareInfo;
 use crate::arch::abi::clock::UNIT_US;
 use crate::arch::device_tree::board::{Board, Uart, MOST_RANGES};
@@ -32,8 +32,10 @@ const CONSOLE_BYTES: u64 = PAGE_SIZE;
 const SLOWEST_HZ: u64 = 1_000_000;
 
 unsafe extern "C" {
-    /// End of the kernel's image (linker script).
+    // From the linker script: the end of the kernel's image, and in it the bounds of the code that runs once.
     static kernel_end: u8;
+    static init_text_start: u8;
+    static init_text_end: u8;
 }
 
 /// The device tree: its physical address, and as many bytes of it as start-up has mapped.
@@ -77,7 +79,7 @@ pub extern "C" fn start(
             entry,
         },
     };
-    init_core(CoreId::BOOT);
+    cores::init(CoreId::BOOT);
     // SAFETY: called once, by assembly; does not return.
     let guard = unsafe { KernelGuard::enter(CoreId::BOOT) };
     let outcome = match find(&guard.k.machine, told) {
@@ -85,10 +87,7 @@ pub extern "C" fn start(
         Err(refusal) => Err(refusal),
     };
     match outcome {
-        Ok(()) => {
-            guard.leave();
-            handlers::start(CoreId::BOOT)
-        }
+        Ok(()) => handlers::leave_boot(guard),
         Err(refusal) => {
             let machine = &guard.k.machine;
             refusal.report(machine);
@@ -96,19 +95,6 @@ pub extern "C" fn start(
             cpu::stop()
         }
     }
-}
-
-/// Brings `core`, which executes this, into the kernel's state, and leaves the tables that it started with.
-pub fn init_core(core: CoreId) {
-    cpu::init(core.index() as u64);
-    // SAFETY: the entry code; and tables that map nothing, where nothing is executed or stored any more.
-    unsafe {
-        cpu::set_vectors(code::vectors());
-        cpu::set_user_root(paging::empty_root());
-    }
-    // The registers count before the translations by the former tables are forgotten.
-    cpu::synchronise();
-    tlb::forget_all();
 }
 
 /// Everything about the machine. Its interrupt controller and its clock work afterwards.
@@ -134,7 +120,8 @@ fn find(machine: &Machine, told: Told) -> Result<MachineInfo, Refusal> {
         cores::start(machine, &board, told.loaded.is_there())?;
     }
     // SAFETY: RAM of the device tree that the window maps, and in which nothing is: each byte is vouched for once, as
-    // holes are left out and `lowest` goes on behind what it returned.
+    // holes are left out and `lowest` goes on behind what it returned. And the code that executes this: nobody writes there
+    // before the first user instruction, when all cores have left it (`leave_boot`).
     let vouch = |range: Range| unsafe { Ram::vouch(range.start, range.end) };
     let pieces = pieces(&board);
     let [kernel, tree] = own;
@@ -152,9 +139,14 @@ fn find(machine: &Machine, told: Told) -> Result<MachineInfo, Refusal> {
         shorten(used);
         vouch(used)
     });
+    let init_code = Range {
+        start: physical(&raw const init_text_start),
+        end: physical(&raw const init_text_end),
+    };
     Ok(MachineInfo {
         firmware: FirmwareInfo { tree },
         ram,
+        init_code: vouch(init_code),
         module: vouch(module),
         module_is_free: true,
         root_task,

@@ -6,12 +6,12 @@
 
 use core::cell::Cell;
 
-use super::cpu;
 use super::layout::{
     block, physical, BLOCK, DEVICE_ENTRIES, HUGE_BLOCK, PAGE_SIZE, TREE_ENTRY, WINDOW_BASE,
     WINDOW_SIZE,
 };
 use super::mmio::Registers;
+use super::{cpu, tlb};
 use crate::arch::abi::pte::{MAIR, SHAREABILITY};
 use crate::arch::Range;
 
@@ -114,6 +114,25 @@ pub const BRIDGE: u64 = 7 << 2 | SHARED | ACCESSED | READ_ONLY | NO_EXECUTE_USER
 /// Physical address of a root that maps nothing for users.
 pub fn empty_root() -> u64 {
     physical(&raw const EMPTY_ROOT)
+}
+
+unsafe extern "C" {
+    // Bounds of the code that runs once, multiples of a page, from the linker script.
+    static init_text_start: u8;
+    static init_text_end: u8;
+}
+
+/// Unmaps the code that runs once, which no core executes any more: what is in its memory from now on is no code of the
+/// kernel's. All cores forget it.
+#[inline(always)]
+pub fn unmap_init_text() {
+    let (start, end) = (&raw const init_text_start, &raw const init_text_end);
+    let mut at = start as u64;
+    while at < end as u64 {
+        IMAGE_PAGES.set((at / PAGE_SIZE) as usize % ENTRIES, 0);
+        at = at.wrapping_add(PAGE_SIZE);
+    }
+    tlb::forget_all();
 }
 
 /// How RAM is mapped could not be written down.

@@ -27,9 +27,8 @@ use crate::arch::requests;
 use crate::arch::turn::{entered, KernelGuard};
 use crate::arch::x86_64::machine::apic::LOCAL_APIC;
 use crate::arch::x86_64::machine::core_data::CoreData;
-use crate::arch::x86_64::machine::cpu;
-use crate::arch::x86_64::machine::machine_check;
 use crate::arch::x86_64::machine::vectors::*;
+use crate::arch::x86_64::machine::{cpu, machine_check, paging};
 use crate::cores::{CoreId, CORES};
 use crate::event::{self, Next, Trap};
 use crate::time::account;
@@ -206,6 +205,14 @@ pub(super) fn context(core: CoreId) -> &'static Context {
     // SAFETY: the entry code has just used it; this core has not waited for its turn yet, and so has
     // not been stalled.
     unsafe { &*CoreData::of(core).context.get() }
+}
+
+/// Ends the boot, on the core that boots: the code that ran until here is not executed any more, and the root task's memory.
+#[inline(never)]
+pub fn leave_boot(guard: KernelGuard) -> ! {
+    paging::unmap_init_text();
+    guard.leave();
+    act(CoreId::BOOT, Trap::Look)
 }
 
 /// Handles an event of `core`, which executes this, and goes on. The end of a hardware interrupt is

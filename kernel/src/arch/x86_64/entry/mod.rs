@@ -27,6 +27,8 @@ mod pvh;
 mod same_time;
 #[cfg(target_os = "none")]
 mod start;
+#[cfg(target_os = "none")]
+mod start_cores;
 
 #[cfg(target_os = "none")]
 pub use handlers::leave;

@@ -3,7 +3,7 @@
 
 use super::loader::Loader;
 use super::start_info::{free_memory, low_page, FreeMemory};
-use super::{clocks, cores, descriptors, handlers, legacy};
+use super::{clocks, descriptors, handlers, legacy, start_cores};
 use crate::arch::abi::boot::FirmwareInfo;
 use crate::arch::turn::KernelGuard;
 use crate::arch::x86_64::machine::acpi::{Error, Madt, Rsdp, BROADCAST};
@@ -15,7 +15,6 @@ use crate::arch::x86_64::machine::{barriers, cpu, mtrr, paging, serial};
 use crate::arch::Platform;
 use crate::boot::{self, List, MachineInfo, Range, Refusal, RootTask};
 use crate::cores::{CoreId, CORES};
-use crate::event::Trap;
 use crate::mem::objects::Ram;
 
 /// Status with which the machine stops when the kernel refuses to start.
@@ -32,8 +31,10 @@ const MSI_WINDOW: Range = Range {
 };
 
 unsafe extern "C" {
-    /// End of the kernel's image (linker script).
+    // From the linker script: the end of the kernel's image, and in it the bounds of the code that runs once.
     static kernel_end: u8;
+    static init_text_start: u8;
+    static init_text_end: u8;
 }
 
 /// Called by the loader's entry with the physical address of the loader's structure and what a
@@ -53,10 +54,7 @@ pub extern "C" fn start(paddr: u64, magic: u32) -> ! {
         Err(refusal) => Err(refusal),
     };
     match outcome {
-        Ok(()) => {
-            guard.leave();
-            handlers::act(CoreId::BOOT, Trap::Look)
-        }
+        Ok(()) => handlers::leave_boot(guard),
         Err(refusal) => {
             let machine = &guard.k.machine;
             refusal.report(machine);
@@ -97,7 +95,7 @@ fn find(machine: &Machine, magic: u32, paddr: u64) -> Result<MachineInfo, Refusa
     let memory_map = info.memory_map();
     if CORES > 1 {
         if let Some(page) = low_page(&memory_map, file) {
-            cores::start(machine, madt, local_apics, page)?;
+            start_cores::start(machine, madt, local_apics, page)?;
         }
     }
     let FreeMemory { mut free, module } = free_memory(&memory_map, kernel, file, WINDOW_SIZE)?;
@@ -105,12 +103,17 @@ fn find(machine: &Machine, magic: u32, paddr: u64) -> Result<MachineInfo, Refusa
         .map_err(Refusal::Machine)?;
     // SAFETY: available RAM of the firmware's memory map, inside the window, beside the kernel's
     // image; `free_memory` returns each byte once. What the loader told lies in it too, and has
-    // been read.
+    // been read. And the code that executes this: nobody writes there before the first user instruction, when all cores
+    // have left it (`leave_boot`; others never are in it).
     let vouch = |range: Range| unsafe { Ram::vouch(range.start, range.end) };
     let mut ram = List::new();
     for range in free.drain() {
         ram.push(vouch(range)).unwrap_or_else(drop);
     }
+    let init_code = vouch(Range {
+        start: physical(&raw const init_text_start),
+        end: physical(&raw const init_text_end),
+    });
     let module_is_free = module.start >= FIRST_RAM;
     let module = vouch(module);
     let firmware = FirmwareInfo {
@@ -126,6 +129,7 @@ fn find(machine: &Machine, magic: u32, paddr: u64) -> Result<MachineInfo, Refusa
     Ok(MachineInfo {
         firmware,
         ram,
+        init_code,
         module,
         module_is_free,
         root_task: RootTask::File(file),

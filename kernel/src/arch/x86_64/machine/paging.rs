@@ -97,7 +97,8 @@ const UNCACHED: u64 = 3;
 unsafe extern "C" {
     // Bounds of the image's parts, multiples of a page, from the linker script.
     static rodata_start: u8;
-    static text_start: u8;
+    static init_text_start: u8;
+    static init_text_end: u8;
     static data_start: u8;
     static kernel_end: u8;
     static trampoline_text_start: u8;
@@ -163,12 +164,12 @@ pub fn init() {
     map_image(
         &IMAGE_TABLE,
         &raw const rodata_start,
-        &raw const text_start,
+        &raw const init_text_start,
         Use::Constants,
     );
     map_image(
         &IMAGE_TABLE,
-        &raw const text_start,
+        &raw const init_text_start,
         &raw const data_start,
         Use::Code,
     );
@@ -190,6 +191,18 @@ pub fn init() {
         skeleton::init();
     }
     // SAFETY: the present root, without what only start-up needed.
+    unsafe { cpu::set_root(kernel_root()) }
+}
+
+/// Unmaps the code that runs once, which no core executes any more: what is in its memory from now on is no code of the
+/// kernel's. What other cores remember of these pages they forget when they load their next root.
+#[inline(always)]
+pub fn unmap_init_text() {
+    let (start, end) = (&raw const init_text_start, &raw const init_text_end);
+    for paddr in (physical(start)..physical(end)).step_by(PAGE_SIZE as usize) {
+        IMAGE_TABLE.set((paddr / PAGE_SIZE) as usize, 0);
+    }
+    // SAFETY: the present root, which forgets the pages.
     unsafe { cpu::set_root(kernel_root()) }
 }
 
