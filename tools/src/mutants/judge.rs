@@ -81,6 +81,12 @@ impl Verdict {
     }
 }
 
+/// Whether the test `name` is `test`, or one of that module's.
+pub fn is_of(name: &str, test: &str) -> bool {
+    let rest = name.strip_prefix(test);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+}
+
 /// How a test ended under a mutant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
@@ -171,7 +177,7 @@ impl Judge {
         Ok(verdicts.into_iter().collect())
     }
 
-    /// Judges each of the mutants by the test of this name alone; `say` is told of each when it is done.
+    /// Judges each of the mutants by the test of this name alone, or by those of the module of this name; `say` is told of each when it is done.
     ///
     /// # Errors
     /// There is no such test, or it cannot be run.
@@ -181,10 +187,10 @@ impl Judge {
         say: &(dyn Fn() + Sync),
     ) -> Result<BTreeMap<u32, Verdict>> {
         let verdicts = in_parallel(mutants.to_vec(), |(id, test)| {
-            if !self.cases.iter().any(|case| case.name == test) {
-                bail!("there is no test `{test}`, which is to notice a mutant");
+            if !self.cases.iter().any(|case| is_of(&case.name, test)) {
+                bail!("there is no test `{test}`, and no module with tests, which is to notice a mutant");
             }
-            let verdict = self.judge_one(id, &|case| case.name == test)?;
+            let verdict = self.judge_one(id, &|case| is_of(&case.name, test))?;
             say();
             Ok((id, verdict))
         })?;
@@ -453,6 +459,19 @@ mod tests {
             .then_some(i)
             .context("five"))
         .is_err());
+    }
+
+    #[test]
+    fn a_test_is_of_its_name_and_of_its_modules() {
+        for (test, is) in [
+            ("a::b::c", true),
+            ("a::b", true),
+            ("a::b::", false),
+            ("a::b::d", false),
+        ] {
+            assert_eq!(is_of("a::b::c", test), is, "{test}");
+        }
+        assert!(!is_of("a::bc", "a::b"));
     }
 
     #[test]

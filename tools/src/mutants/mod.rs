@@ -169,7 +169,7 @@ fn judge_named(only: &str, folder: &Path) -> Result<Report> {
     });
     let by: Vec<(u32, String)> = by.collect();
     let by: Vec<(u32, &str)> = by.iter().map(|(id, test)| (*id, &**test)).collect();
-    let named = |test: &str| by.iter().any(|(_, by)| *by == test);
+    let named = |name: &str| by.iter().any(|(_, test)| judge::is_of(name, test));
     let progress = spinner("running the tests without a mutant");
     let judge = Judge::new(&suites, &named, folder, &|| progress.inc(1))?;
     progress.finish_and_clear();

@@ -107,7 +107,7 @@ pub struct Named {
     pub breaks: String,
     /// What must notice it.
     pub caught_by: String,
-    /// The test on the host that must notice it, if the host has what it changes.
+    /// The test on the host that must notice it, or the module of which one must, if the host has what it changes.
     pub on_host: Option<String>,
     /// Which one it is, from 1 on.
     pub number: u32,
