@@ -81,7 +81,8 @@ impl Exchange {
 
     fn measure(self, lab: &mut Lab) -> Result<(), SetupError> {
         let resources = &mut lab.process.resources;
-        let (endpoint, reply) = (resources.endpoint()?, resources.reply()?);
+        // The larger first: so they lie beside each other, in one line, whatever was made before.
+        let (reply, endpoint) = (resources.reply()?, resources.endpoint()?);
         let called = match self.calls_only {
             true => {
                 let rights = Rights::WRITE.union(Rights::GRANT_REPLY);
