@@ -121,7 +121,7 @@ fn find(machine: &Machine, told: Told) -> Result<MachineInfo, Refusal> {
     }
     // SAFETY: RAM of the device tree that the window maps, and in which nothing is: each byte is vouched for once, as
     // holes are left out and `lowest` goes on behind what it returned. And the code that executes this: nobody writes there
-    // before the first user instruction, when all cores have left it (`leave_boot`).
+    // before the first user instruction, when this core has left it (`leave_boot`); others never are in it.
     let vouch = |range: Range| unsafe { Ram::vouch(range.start, range.end) };
     let pieces = pieces(&board);
     let [kernel, tree] = own;

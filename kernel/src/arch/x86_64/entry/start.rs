@@ -103,8 +103,8 @@ fn find(machine: &Machine, magic: u32, paddr: u64) -> Result<MachineInfo, Refusa
         .map_err(Refusal::Machine)?;
     // SAFETY: available RAM of the firmware's memory map, inside the window, beside the kernel's
     // image; `free_memory` returns each byte once. What the loader told lies in it too, and has
-    // been read. And the code that executes this: nobody writes there before the first user instruction, when all cores
-    // have left it (`leave_boot`; others never are in it).
+    // been read. And the code that executes this: nobody writes there before the first user instruction, when this core
+    // has left it (`leave_boot`); others never are in it.
     let vouch = |range: Range| unsafe { Ram::vouch(range.start, range.end) };
     let mut ram = List::new();
     for range in free.drain() {
