@@ -54,13 +54,13 @@ pub use isa::entry;
 pub use trap::Trap;
 
 #[cfg(not(target_os = "none"))]
-pub use hosted::words::{copy_words, opaque};
+pub use hosted::words::{append_first_bit, copy_words, opaque, opaque_word};
 #[cfg(not(target_os = "none"))]
 pub use hosted::Machine;
 #[cfg(target_os = "none")]
 pub use isa::machine::platform::Machine;
 #[cfg(target_os = "none")]
-pub use isa::machine::words::{copy_words, opaque};
+pub use isa::machine::words::{append_first_bit, copy_words, opaque, opaque_word};
 
 use crate::cores::CoreId;
 use abi::{Irq, Line, Space};

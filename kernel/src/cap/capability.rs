@@ -102,9 +102,19 @@ impl CNodeCap {
     /// The slot that the first bits of `address` name, from its upper end: the guard, and its number.
     /// `None` if they do not begin with the guard.
     pub fn slot(self, address: u64) -> Option<Ref<Slot>> {
-        // Where the address has the guard, zeroes are left of it.
-        self.node
-            .slot_named_by(address ^ self.guard, self.unused_bits())
+        self.slot_behind_guard(self.behind_guard(address), self.unused_bits())
+    }
+
+    /// `address` with zeroes in place of the guard, if it begins with that.
+    #[inline(always)]
+    pub fn behind_guard(self, address: u64) -> u64 {
+        address ^ self.guard
+    }
+
+    /// The slot of such an address, whose last bits, as many as are `unused`, are not translated; `None` if there are no zeroes.
+    #[inline(always)]
+    pub fn slot_behind_guard(self, address: u64, unused: u32) -> Option<Ref<Slot>> {
+        self.node.slot_named_by(address, unused)
     }
 }
 

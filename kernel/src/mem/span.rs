@@ -144,8 +144,8 @@ impl PairWord {
     /// The slot whose number is the first bit of `address`, and the bits behind that.
     #[inline(always)]
     pub fn slot_named_by(self, address: u64) -> (Ref<Slot>, u64) {
+        let (slot, rest) = self.0.one_of_two(address);
         // SAFETY: as for `CNodeWord`: each CNode has two slots.
-        let slot = unsafe { Ref::mint_at(self.0.one_of_two(address)) };
-        (slot, address << 1)
+        (unsafe { Ref::mint_at(slot) }, rest)
     }
 }

@@ -7,7 +7,7 @@
 use core::fmt;
 
 use super::{PhysAddr, Ref};
-use crate::arch::abi;
+use crate::arch::{abi, append_first_bit};
 
 /// The kind of a capability: an enumeration to which an architecture adds (`arch/<isa>/abi/kind.rs`). The
 /// numbers are those that DebugCapIdentify reports (01, section 7).
@@ -222,10 +222,12 @@ impl Tagged {
         (self.0 >> (ADDRESS_SHIFT + 1)).wrapping_add(i) << 5
     }
 
-    /// The first two slots of the CNode that the word names: that of the first bit of `address`, as [`element`](Self::element).
+    /// The first two slots of the CNode that the word names: that of the first bit of `address`, as
+    /// [`element`](Self::element); and the bits behind that.
     #[inline(always)]
-    pub(super) const fn one_of_two(self, address: u64) -> u64 {
-        (self.0 >> (ADDRESS_SHIFT + 2) << 1 | address >> 63) << 5
+    pub(super) fn one_of_two(self, address: u64) -> (u64, u64) {
+        let (slot, rest) = append_first_bit(self.0 >> (ADDRESS_SHIFT + 2), address);
+        (slot << 5, rest)
     }
 
     /// The kind that the tag says.

@@ -24,3 +24,13 @@ pub unsafe fn copy_words<const MOST: u64>(from: *const u64, to: *mut u64, words:
 pub fn opaque(value: u32) -> u32 {
     core::hint::black_box(value)
 }
+
+/// The same of a word.
+pub fn opaque_word(value: u64) -> u64 {
+    core::hint::black_box(value)
+}
+
+/// `number` with the first bit of `bits` behind its own, and the bits behind that.
+pub fn append_first_bit(number: u64, bits: u64) -> (u64, u64) {
+    (number << 1 | bits >> 63, bits << 1)
+}

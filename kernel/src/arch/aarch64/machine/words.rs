@@ -32,3 +32,28 @@ pub fn opaque(value: u32) -> u32 {
     }
     value
 }
+
+/// The same of a word, which is computed here, and not where it is used, if that is behind a branch.
+#[inline(always)]
+pub fn opaque_word(value: u64) -> u64 {
+    let mut value = value;
+    // SAFETY: no instruction. Not `pure`: that would be moved.
+    unsafe {
+        core::arch::asm!("/* {0:x} */", inout(reg) value, options(nomem, nostack, preserves_flags));
+    }
+    value
+}
+
+/// `number` with the first bit of `bits` behind its own, and the bits behind that: by the carry, of which the compiler
+/// makes shifts.
+#[inline(always)]
+pub fn append_first_bit(number: u64, bits: u64) -> (u64, u64) {
+    let (mut number, mut bits) = (number, bits);
+    // SAFETY: arithmetic on two registers.
+    unsafe {
+        core::arch::asm!("adds {bits}, {bits}, {bits}", "adc {number}, {number}, {number}",
+            bits = inout(reg) bits, number = inout(reg) number,
+            options(pure, nomem, nostack));
+    }
+    (number, bits)
+}
