@@ -43,6 +43,8 @@ pub struct LinksView {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NodeView {
     pub bit: u32,
+    /// What the keys below the left branch agree in.
+    pub left: Key,
     pub above: AboveView,
     /// To keys without the bit, and with it.
     pub branches: [BranchView; 2],

@@ -8,7 +8,8 @@
 //! Invariants: the list is linked both ways, in the order of keys, from `first` on. Of equals, which keep the order in which
 //! they came, the last is a leaf, the others are not in the tree; the first and the last name each other. A node tells by its
 //! `bit` keys apart that agree in all higher ones: those that have it are below its right branch; both branches lead
-//! somewhere, and the leaf of the node's owner is below it. Whoever is below something names it. A thread is in at most one
+//! somewhere, and the leaf of the node's owner is below it; it has a copy of the bits that they agree in. Whoever is below
+//! something names it. A thread is in at most one
 //! queue. In one, all keys are of one kind: ranks, numbered ranks or times.
 
 #[cfg(not(target_os = "none"))]
@@ -29,8 +30,10 @@ const RIGHT: u64 = 1;
 /// Flag in place of what is above a leaf: an equal is in the tree; it is named if this is the first of them.
 const EQUAL: u64 = 2;
 
-/// In place of a bit: the node is not in the tree.
-const UNUSED: u64 = 0;
+/// In place of the number of a bit: the node is not in the tree.
+const UNUSED: u8 = 0;
+/// Beside the number of a bit: the node is in the tree. A shift does not see it.
+const USED: u8 = u64::BITS as u8;
 
 /// Where a link of the tree leads: nowhere, to the leaf of a thread, or, marked, to its node.
 type Branch = Packed<Tcb>;
@@ -80,8 +83,8 @@ impl Key {
 
     /// On which branch of a node for `bit` the key is.
     #[inline(always)]
-    fn side(self, bit: u64) -> usize {
-        usize::from(self.0 & bit != 0)
+    fn side(self, bit: u8) -> usize {
+        usize::from(self.0 >> bit & 1 != 0)
     }
 }
 
@@ -94,8 +97,9 @@ pub struct Links {
     above_leaf: Cell<Packed<Tcb>>,
     above_node: Cell<Packed<Tcb>>,
     branches: [Cell<Branch>; 2],
-    /// As a number that has only this bit.
-    bit: Cell<u64>,
+    /// Of the node: the number of its bit, and a key that is below its left branch, of which nobody looks at the bits below.
+    bit: Cell<u8>,
+    left: Cell<Key>,
     /// Of a leaf: the first of its equals, if it has any.
     first_equal: Cell<Option<Ref<Tcb>>>,
 }
@@ -110,6 +114,7 @@ impl Links {
             above_node: Cell::new(Packed::empty()),
             branches: [const { Cell::new(Packed::empty()) }; 2],
             bit: Cell::new(UNUSED),
+            left: Cell::new(Key(0)),
             first_equal: Cell::new(None),
         }
     }
@@ -124,6 +129,17 @@ impl Links {
     #[inline(always)]
     fn branch(&self, side: usize) -> &Cell<Branch> {
         &self.branches[side & 1]
+    }
+
+    /// The branch of the node for `key`; `None` if it differs in a higher bit from all below the node.
+    #[inline(always)]
+    fn branch_of(&self, key: Key) -> Option<&Cell<Branch>> {
+        let side = self
+            .left
+            .get()
+            .apart(key)
+            .wrapping_shr(self.bit.get().into());
+        self.branches.get(side as usize)
     }
 }
 
@@ -286,9 +302,10 @@ impl Queue {
             Some(_) => other.above_node.get(),
             None => other.above_leaf.get(),
         };
-        let bit = 1 << apart.ilog2();
+        let bit = apart.ilog2() as u8;
         let side = key.side(bit);
-        links.bit.set(bit);
+        links.bit.set(bit | USED);
+        links.left.set(Key(key.0 & !(1 << bit)));
         self.hang(k, above, Packed::marked(thread));
         hang_below(k, thread, side, leaf(thread));
         hang_below(k, thread, 1 - side, at);
@@ -386,6 +403,7 @@ impl Queue {
             return;
         }
         new.bit.set(old.bit.replace(UNUSED));
+        new.left.set(old.left.get());
         self.hang(k, old.above_node.get(), Packed::marked(to));
         hang_below(k, to, 0, old.branch(0).get());
         hang_below(k, to, 1, old.branch(1).get());
@@ -411,15 +429,11 @@ impl Queue {
         let mut at = self.root.get();
         // Each node has a lower bit than the one above it: so both loops end.
         while let Some(node) = at.get_marked() {
-            let links = node.at(k).links();
-            let bit = links.bit.get();
-            if links.key().apart(key) / 2 >= bit {
+            let Some(branch) = node.at(k).links().branch_of(key) else {
                 break;
-            }
+            };
             steps.turn();
-            // One is chosen when both are there: that is shorter than to count to it.
-            let branch = |side| links.branch(side).get();
-            at = core::hint::select_unpredictable(key.0 & bit == 0, branch(0), branch(1));
+            at = branch.get();
         }
         let owner = at.get()?;
         // To the side where the key is.

@@ -1,6 +1,6 @@
 //! A look into [`Queue`] and [`Links`].
 
-use super::{Branch, Key, Links, EQUAL, RIGHT, UNUSED};
+use super::{Branch, Key, Links, EQUAL, RIGHT, UNUSED, USED};
 use crate::inspect::{AboveView, BranchView, LinksView, NodeView, QueueView};
 use crate::mem::{Packed, Ref};
 use crate::object::{Queue, Tcb};
@@ -14,7 +14,7 @@ impl Key {
 
     /// Whether it has `bit`.
     pub fn has(self, bit: u32) -> bool {
-        self.side(1 << bit) == 1
+        self.side(bit as u8) == 1
     }
 
     /// Whether it agrees with `other` in all bits above `bit`.
@@ -35,7 +35,8 @@ impl Links {
             last_equal: above_leaf.get().filter(|_| above_leaf.flags() & EQUAL != 0),
             leaf: (above_leaf.flags() & EQUAL == 0).then(|| above(above_leaf)),
             node: (self.bit.get() != UNUSED).then(|| NodeView {
-                bit: self.bit.get().ilog2(),
+                bit: (self.bit.get() & !USED).into(),
+                left: self.left.get(),
                 above: above(self.above_node.get()),
                 branches: self.branches.each_ref().map(|cell| branch(cell.get())),
             }),
@@ -117,7 +118,9 @@ impl Queue {
             let Some(inner) = links.node else {
                 return false;
             };
-            let agree = links.key.agrees(own.key, inner.bit);
+            let agree = links.key.agrees(own.key, inner.bit)
+                && inner.left.agrees(own.key, inner.bit)
+                && !inner.left.has(inner.bit);
             if inner.bit >= bits || inner.above != from || !agree {
                 return false;
             }
