@@ -4,7 +4,7 @@ use sandglass_kernel::inspect::{AboveView, BranchView};
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::core::Queues;
 use sandglass_kernel::object::queue::{Key, Queue};
-use sandglass_kernel::object::release::inspect::{TOP, TOURNAMENT};
+use sandglass_kernel::object::release::inspect::{leaf as leaf_of, tournament};
 use sandglass_kernel::object::tcb::{Place, State, Tcb};
 use sandglass_kernel::time::refills::Refills;
 
@@ -303,7 +303,7 @@ fn times_are_those_of_the_refills(
 }
 
 /// Each leaf of the tournament above the release queues has the time of the first thread of its
-/// priority, and every other node the lesser of its two; `highest` is the highest priority with a thread.
+/// priority, and every other node the least of its four; `highest` is the highest priority with a thread.
 pub fn the_tournament_knows_the_earliest(census: &Census) -> Finding {
     queues(census.k).try_for_each(|(_, _, queues)| knows_the_earliest(census, queues))
 }
@@ -311,16 +311,15 @@ pub fn the_tournament_knows_the_earliest(census: &Census) -> Finding {
 fn knows_the_earliest(census: &Census, core: &Queues) -> Finding {
     let k = census.k;
     let release = &core.release;
-    let leaves = TOURNAMENT / 2;
     for priority in 0..=u8::MAX {
         let first = release.of(priority).first();
         let time = first.map_or(u64::MAX, |first| first.at(k).links().key().time());
-        let leaf = release.inspect(leaves + usize::from(priority));
+        let leaf = release.inspect(leaf_of(priority));
         require!(leaf == time, "leaf {priority} says {leaf}, not {time}");
     }
-    for node in TOP..leaves {
-        let least = release.inspect(2 * node).min(release.inspect(2 * node + 1));
-        let said = release.inspect(node);
+    for (node, children) in tournament() {
+        let least = children.map(|child| release.inspect(child)).min();
+        let (said, least) = (release.inspect(node), least.unwrap_or(u64::MAX));
         require!(said == least, "node {node} says {said}, not {least}");
     }
     let highest = (0..=u8::MAX).rfind(|&priority| !release.of(priority).is_empty());

@@ -1,9 +1,9 @@
 //! The release queues of a core: threads that wait for their next refill.
 //!
 //! A queue for each priority, ordered by release time, and above them a tournament of the
-//! priorities: each node of a binary tree over the 256 queues has the earliest release time below
+//! priorities: each node of a tree over the 256 queues, four below each, has the earliest release time below
 //! it. So the highest priority that has a due thread, and the earliest release above a priority,
-//! are found in eight steps, and a thread is inserted or removed in O(log n) of the threads *of
+//! are found in four steps, and a thread is inserted or removed in O(log n) of the threads *of
 //! its own priority*: however many threads of lower priority wait, those above do not notice
 //! (docs/src/architecture/scheduler.md).
 //!
@@ -12,7 +12,7 @@
 //!
 //! Invariants: a priority is `taken` exactly if its queue has a thread; leaf p of the tournament has
 //! the time of the first thread of queue p, `u64::MAX` if there is none; every other node has the
-//! lesser of its two children's.
+//! least of its four children's.
 
 #[cfg(not(target_os = "none"))]
 pub mod inspect;
@@ -26,9 +26,12 @@ use crate::mem::Ref;
 use crate::Kernel;
 
 const PRIORITIES: usize = 256;
+/// Children of a node of the tournament.
+const CHILDREN: usize = 4;
 /// Steps from a leaf of the tournament to its root.
-const DEPTH: usize = PRIORITIES.trailing_zeros() as usize;
-/// The root of the tournament; the children of node i are 2i and 2i + 1.
+const DEPTH: usize = (PRIORITIES.trailing_zeros() / CHILDREN.trailing_zeros()) as usize;
+/// The root of the tournament; the children of node i are 4i to 4i + 3. So the leaves are the upper half of the nodes, and the
+/// levels above them, with gaps, the lower one.
 const ROOT: usize = 1;
 const NODES: usize = 2 * PRIORITIES;
 
@@ -54,6 +57,12 @@ impl ReleaseQueues {
 
     fn node(&self, i: usize) -> &Cell<u64> {
         &self.earliest[i & (NODES - 1)]
+    }
+
+    #[inline(always)]
+    fn children(&self, of: usize) -> [&Cell<u64>; CHILDREN] {
+        let child = |i| self.node(CHILDREN * of + i);
+        [child(0), child(1), child(2), child(3)]
     }
 
     /// The threads of `priority`, the earliest first.
@@ -84,10 +93,19 @@ impl ReleaseQueues {
         }
         let mut at = PRIORITIES + usize::from(floor);
         for _ in turns::<{ DEPTH as u64 }, _>(0..DEPTH) {
-            if at & 1 == 0 {
-                earliest = earliest.min(self.node(at + 1).get());
+            let place = at % CHILDREN;
+            at /= CHILDREN;
+            let [_, second, third, fourth] = self.children(at);
+            // Of those behind it.
+            if place < 1 {
+                earliest = earliest.min(second.get());
             }
-            at /= 2;
+            if place < 2 {
+                earliest = earliest.min(third.get());
+            }
+            if place < 3 {
+                earliest = earliest.min(fourth.get());
+            }
         }
         earliest
     }
@@ -109,7 +127,16 @@ impl ReleaseQueues {
         }
         let mut at = ROOT;
         for _ in turns::<{ DEPTH as u64 }, _>(0..DEPTH) {
-            at = 2 * at + usize::from(self.node(2 * at + 1).get() <= now);
+            let [_, second, third, fourth] = self.children(at);
+            // The last of those that are due; the first, if no other is.
+            let mut due = usize::from(second.get() <= now);
+            if third.get() <= now {
+                due = 2;
+            }
+            if fourth.get() <= now {
+                due = 3;
+            }
+            at = CHILDREN * at + due;
         }
         Some(at as u8).filter(|&due| Some(due) > floor)
     }
@@ -148,8 +175,10 @@ impl ReleaseQueues {
         let mut at = PRIORITIES + usize::from(priority);
         self.node(at).set(time);
         for _ in turns::<{ DEPTH as u64 }, _>(0..DEPTH) {
-            let winner = self.node(at).get().min(self.node(at ^ 1).get());
-            at /= 2;
+            at /= CHILDREN;
+            let [first, second, third, fourth] = self.children(at);
+            let winner = first.get().min(second.get());
+            let winner = winner.min(third.get()).min(fourth.get());
             if self.node(at).get() == winner {
                 break;
             }

@@ -1,12 +1,22 @@
 //! A look into [`ReleaseQueues`].
 
-use super::{ReleaseQueues, NEVER, NODES, PRIORITIES, ROOT};
+use core::ops::Range;
+
+use super::{ReleaseQueues, CHILDREN, DEPTH, NEVER, PRIORITIES};
 use crate::Kernel;
 
-/// Number of nodes of the tournament; node 0 is none, the leaves are the upper half.
-pub const TOURNAMENT: usize = NODES;
-/// The node from which all others hang: those of node i are 2i and 2i + 1.
-pub const TOP: usize = ROOT;
+/// The nodes of the tournament that have others below them: each with those.
+pub fn tournament() -> impl Iterator<Item = (usize, Range<usize>)> {
+    let level = |depth| CHILDREN.pow(depth)..2 * CHILDREN.pow(depth);
+    (0..DEPTH as u32)
+        .flat_map(level)
+        .map(|node| (node, CHILDREN * node..CHILDREN * (node + 1)))
+}
+
+/// The leaf of the tournament for `priority`.
+pub fn leaf(priority: u8) -> usize {
+    PRIORITIES + usize::from(priority)
+}
 
 impl ReleaseQueues {
     /// The earliest release, in ticks, that node `i` of the tournament says.
@@ -28,8 +38,8 @@ impl ReleaseQueues {
                 && self.node(PRIORITIES + p).get() == leaf(p)
                 && is_taken(p)
         }) && self.highest().map(usize::from) == highest
-            && (ROOT..PRIORITIES).all(|i| {
-                self.node(i).get() == self.node(2 * i).get().min(self.node(2 * i + 1).get())
+            && tournament().all(|(node, children)| {
+                Some(self.inspect(node)) == children.map(|i| self.inspect(i)).min()
             })
     }
 }
