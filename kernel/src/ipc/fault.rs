@@ -1,7 +1,7 @@
 //! Faults as messages (ABI page 05).
 
 use sandglass_abi::fault as label;
-use sandglass_abi::message::MessageInfo;
+use sandglass_abi::message::{MessageInfo, REGISTER_MRS};
 
 use super::{endpoint, Message, Writer};
 use crate::arch::abi::debug_fault;
@@ -136,9 +136,8 @@ fn push_cap_fault(
 #[inline(always)]
 fn push_registers(message: &mut Writer, context: &Context) {
     const ORDER: Transfer = Transfer::UnknownSyscall;
-    for i in turns::<{ ORDER.len() as u64 }, _>(0..ORDER.len()) {
-        message.push(context.transfer_get(ORDER, i).unwrap_or(0));
-    }
+    let register = |i| context.transfer_get(ORDER, i).unwrap_or(0);
+    message.fill::<{ (ORDER.len() - REGISTER_MRS) as u64 }>(ORDER.len(), register);
 }
 
 /// Ends a message of which it is not known how many words it has.
@@ -200,8 +199,15 @@ fn set_long(k: &Kernel, sender: Ref<Tcb>, thread: Ref<Tcb>, order: Transfer) -> 
 fn set_registers(k: &Kernel, sender: Ref<Tcb>, thread: Ref<Tcb>, order: Transfer) -> bool {
     let info = MessageInfo::from_raw(sender.at(k).context().info());
     let reply = Message::new(k, sender, info);
-    let word = |i| reply.word(k, sender, i);
     let context = thread.at(k).context();
-    context.transfer_set::<{ Transfer::LONGEST_REPLY as u64 }>(k, order, reply.length(), word);
+    // Those that come in registers by themselves: where the others are is known then.
+    let in_registers = 0..reply.length().min(REGISTER_MRS);
+    context.transfer_set::<{ REGISTER_MRS as u64 }>(k, order, in_registers, |i| {
+        reply.word(k, sender, i)
+    });
+    if let Some(words) = reply.behind_registers(k) {
+        const MOST: u64 = (Transfer::LONGEST_REPLY - REGISTER_MRS) as u64;
+        context.transfer_set::<MOST>(k, order, REGISTER_MRS..reply.length(), words);
+    }
     info.label() == 0
 }

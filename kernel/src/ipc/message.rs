@@ -2,6 +2,7 @@
 
 use sandglass_abi::message::{ipc_buffer, MessageInfo, REGISTER_MRS};
 
+use crate::arch::bounds::turns;
 use crate::arch::{Context, MessageRegister};
 use crate::mem::user::Buffer;
 use crate::mem::{objects, Ref};
@@ -91,6 +92,31 @@ impl<'k> Writer<'k> {
         self.length += 1;
     }
 
+    /// Adds what `word` says of each place, from 0 to before `count`, to a message that has no words yet, as
+    /// [`push`](Self::push) does; at most `BEHIND` of them behind those in registers.
+    #[inline(always)]
+    pub fn fill<const BEHIND: u64>(&mut self, count: usize, word: impl Fn(usize) -> u64) {
+        // One after the other: a loop costs more.
+        let to_register = |i, register| {
+            if i < count {
+                self.context.set_message(self.k, register, word(i));
+            }
+        };
+        let [first, second, third, fourth] = MessageRegister::ALL;
+        to_register(0, first);
+        to_register(1, second);
+        to_register(2, third);
+        to_register(3, fourth);
+        self.length = count.min(REGISTER_MRS);
+        let Some(buffer) = self.buffer else {
+            return;
+        };
+        for i in turns::<BEHIND, _>(REGISTER_MRS..count) {
+            buffer.write(self.k, ipc_buffer::MESSAGE + i, word(i));
+        }
+        self.length = count;
+    }
+
     /// Ends the message: the thread receives it with `label` and `badge`.
     #[inline(always)]
     pub fn finish(self, label: u64, badge: u64) {
@@ -149,6 +175,13 @@ impl Message {
             (None, Some(buffer)) => buffer.read(k, ipc_buffer::MESSAGE + i),
             (None, None) => 0,
         }
+    }
+
+    /// What the words are that are not in registers; `None` without a buffer.
+    #[inline(always)]
+    pub fn behind_registers<'k>(&self, k: &'k View) -> Option<impl Fn(usize) -> u64 + 'k> {
+        let buffer = self.buffer?;
+        Some(move |i| buffer.read(k, ipc_buffer::MESSAGE + i))
     }
 
     /// The capability pointer of extra capability `i`; `None` without a buffer.

@@ -1,8 +1,8 @@
 //! ReadRegisters, WriteRegisters and CopyRegisters (03, sections 4.1 to 4.3; 07, section 1).
 
 use sandglass_abi::invocation::registers_flags as flags;
+use sandglass_abi::message::REGISTER_MRS;
 
-use crate::arch::bounds::turns;
 use crate::arch::{Transfer, FRAME_REGISTERS};
 use crate::invoke::{Error, Invocation, Outcome};
 use crate::ipc::{stall, Writer};
@@ -40,9 +40,8 @@ impl Read {
             return Outcome::Done;
         }
         let mut message = Writer::new(k, call.caller, self.count);
-        for i in turns::<{ ORDER.len() as u64 }, _>(0..self.count) {
-            message.push(thread.at(k).context().transfer_get(ORDER, i).unwrap_or(0));
-        }
+        let register = |i| thread.at(k).context().transfer_get(ORDER, i).unwrap_or(0);
+        message.fill::<{ (ORDER.len() - REGISTER_MRS) as u64 }>(self.count, register);
         message.finish(0, 0);
         call.caller.at(k).set_state(k, State::Running);
         Outcome::Answered
@@ -71,7 +70,7 @@ impl Write {
     pub fn commit(self, k: &Kernel, turn: &Turn, call: &Invocation, thread: Ref<Tcb>) {
         let context = thread.at(k).context();
         let word = |i| call.word(k, 2 + i);
-        context.transfer_set::<{ ORDER.len() as u64 }>(k, ORDER, self.count, word);
+        context.transfer_set::<{ ORDER.len() as u64 }>(k, ORDER, 0..self.count, word);
         context.restart(k);
         context.force_full_restore(k);
         if self.resume {

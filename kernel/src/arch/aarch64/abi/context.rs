@@ -11,6 +11,7 @@ use sandglass_abi::context::aarch64::{
 use crate::arch::bounds::{turns, Together, Turns};
 use crate::cells::Owner;
 use core::cell::Cell;
+use core::ops::Range;
 
 /// The words of a context. The numeric value is the index, hence the offset in words that the
 /// entry code uses: pairs that it stores together stand together.
@@ -283,23 +284,24 @@ impl Context {
         Some(self.get(*transfer.registers().get(i)?))
     }
 
-    /// Sets the first `count` registers of the order `transfer`, at most `MOST`, to what `word` says of each, sanitised;
-    /// nothing past its end.
+    /// Sets the registers of the order `transfer` at `places`, at most `MOST`, to what `word` says of each, sanitised; nothing
+    /// past its end.
     #[inline(always)]
     pub fn transfer_set<const MOST: u64>(
         &self,
         k: &impl Owner,
         transfer: Transfer,
-        count: usize,
+        places: Range<usize>,
         word: impl Fn(usize) -> u64,
     ) {
+        let Range { start, end } = places;
         let registers = transfer.registers();
-        let registers = registers.get(..count).unwrap_or(registers);
+        let registers = registers.get(start..end.min(registers.len()));
         let mut guarded = Together::<1>::new(true);
         let mut turns = Turns::<MOST>::new();
-        for (i, &register) in registers.iter().enumerate() {
+        for (i, &register) in registers.unwrap_or_default().iter().enumerate() {
             turns.turn();
-            let value = word(i);
+            let value = word(start + i);
             if register == Register::Spsr {
                 guarded.turn();
                 self.set(k, register, sanitise(register, value));
