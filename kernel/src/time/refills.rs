@@ -26,6 +26,10 @@ use crate::Kernel;
 /// the bound is forgiven.
 const MAX_CHARGED: usize = 2 * Refill::MAX as usize;
 
+/// Parts in which those that come back are moved, as the ring ends where they lie, or where they go: twice each at most, as
+/// no more come back than there are places, and one; besides once for each of two rounds.
+type Parts = Together<6>;
+
 /// Refills that a charge uses up: no more than there are, and one, unless the machine stood still: the head has the
 /// least budget when a charge begins.
 type Charged = Together<{ Refill::MAX as u64 + 1 }>;
@@ -104,6 +108,7 @@ impl<'k> Queue<'k> {
     fn use_whole(&mut self, goal: u64, latest: u64, stood_still: bool) -> u64 {
         let mut rounds = Together::<4>::new(!stood_still);
         let mut turns = Charged::new(!stood_still);
+        let mut parts = Parts::new(!stood_still);
         // All but the last; then the last, but not the first again, which has more than is left of the charge.
         let mut searches = Together::<2>::new(!stood_still);
         let mut left = MAX_CHARGED;
@@ -120,7 +125,7 @@ impl<'k> Queue<'k> {
                 let is_used = |each: Queued| each.start <= goal && each.time < latest;
                 count = self.count_while(is_used).clamp(1, left);
             }
-            self.use_first(count, &mut turns);
+            self.use_first(count, &mut parts, &mut turns);
             left -= count;
         }
     }
@@ -128,7 +133,7 @@ impl<'k> Queue<'k> {
     /// The first `count` refills, of more if it is more than one, are used up. The head may be joined to the last one; what
     /// follows it is apart from what is before it, and stays so.
     #[inline(always)]
-    fn use_first(&mut self, count: usize, turns: &mut Charged) {
+    fn use_first(&mut self, count: usize, parts: &mut Parts, turns: &mut Charged) {
         let (period, amount) = (self.refills.context().period(), self.end - self.head.start);
         let again = |used: Queued| Queued {
             start: used.start + amount,
@@ -140,7 +145,7 @@ impl<'k> Queue<'k> {
             self.append(head);
         }
         if count > 1 {
-            self.use_behind(count - 1, again, turns);
+            self.use_behind(count - 1, again, parts, turns);
         }
         let used = self.head.start;
         self.head = self.second().unwrap_or(head);
@@ -150,19 +155,37 @@ impl<'k> Queue<'k> {
 
     /// The `count` refills behind the head come back as `again` says, and are left out where they were.
     #[inline(always)]
-    fn use_behind(&mut self, count: usize, again: impl Fn(Queued) -> Queued, turns: &mut Charged) {
+    fn use_behind(
+        &mut self,
+        count: usize,
+        again: impl Fn(Queued) -> Queued,
+        parts: &mut Parts,
+        turns: &mut Charged,
+    ) {
         // There is a place that is not in use, so none is written before it is read.
         let (ring, mut from) = (self.ring, self.first);
         let mut to = self.wrap(self.first + self.queued);
         let mut rest = count;
-        let mut parts = Turns::<3>::new();
+        let mut of_this = Turns::<3>::new();
         while rest > 0 {
+            of_this.turn();
             parts.turn();
             let (source, target) = (ring.get(from..), ring.get(to..));
             let (source, target) = (source.unwrap_or_default(), target.unwrap_or_default());
             let length = rest.min(source.len()).min(target.len());
-            let pairs = source.get(..length).unwrap_or_default().iter().zip(target);
-            bounds::turns::<{ Refill::MAX as u64 }, _>(pairs).for_each(|(source, target)| {
+            let (source, target) = (source.get(..length), target.get(..length));
+            let (fours, last) = source.unwrap_or_default().as_chunks::<4>();
+            let (target_fours, last_target) = target.unwrap_or_default().as_chunks::<4>();
+            let fours = fours.iter().zip(target_fours);
+            bounds::turns::<{ Refill::MAX as u64 / 4 }, _>(fours).for_each(|(source, target)| {
+                turns.turns::<4>();
+                let ([a, b, c, d], [to_a, to_b, to_c, to_d]) = (source, target);
+                to_a.set(again(a.get()));
+                to_b.set(again(b.get()));
+                to_c.set(again(c.get()));
+                to_d.set(again(d.get()));
+            });
+            bounds::turns::<3, _>(last.iter().zip(last_target)).for_each(|(source, target)| {
                 turns.turn();
                 target.set(again(source.get()));
             });
@@ -267,19 +290,29 @@ impl<'k> Queue<'k> {
     /// How many of the refills that follow the head, from the first on, are `wanted`: the others follow these.
     #[inline(always)]
     fn count_while(&self, wanted: impl Fn(Queued) -> bool) -> usize {
-        let (mut from, mut to) = (0, self.queued);
+        // Of those before the end of the ring, or of those behind it, if one of these is the first that is not.
+        let before = self.ring.get(self.first..).unwrap_or_default();
+        let (mut among, mut passed) = (before.get(..self.queued), 0);
+        if among.is_none() {
+            let behind = self.ring.get(..self.queued - before.len());
+            among = Some(before);
+            if self.ring.first().is_some_and(|each| wanted(each.get())) {
+                (among, passed) = (behind, before.len());
+            }
+        }
+        let among = among.unwrap_or_default();
+        let (mut from, mut to) = (0, among.len());
         let mut turns = Turns::<{ Refill::MAX.ilog2() as u64 + 1 }>::new();
         while from < to {
             turns.turn();
             let middle = (from + to) / 2;
-            let place = self.wrap(self.first + middle);
-            if self.ring.get(place).is_some_and(|each| wanted(each.get())) {
+            if among.get(middle).is_some_and(|each| wanted(each.get())) {
                 from = middle + 1;
             } else {
                 to = middle;
             }
         }
-        from
+        passed + from
     }
 }
 
