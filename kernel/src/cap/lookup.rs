@@ -27,7 +27,7 @@ const WORD_BITS: u32 = 64;
 /// slot without a CNode is reached. `None` if there is no such slot; [`explain`] tells why.
 #[inline(always)]
 fn walk(k: &View, root: Capability, cptr: u64, depth: u32) -> Option<Found> {
-    let (slot, rest, bits_left) = step(root.cnode()?, top(cptr, depth), depth.into())?;
+    let (slot, rest, bits_left) = step(root.cnode()?, top(cptr, depth), depth as i32)?;
     // Most spaces have one level.
     if bits_left > 0 && slot.at(k).cap().is(Kind::CNode) {
         descend(k, slot, rest, bits_left)
@@ -40,7 +40,7 @@ fn walk(k: &View, root: Capability, cptr: u64, depth: u32) -> Option<Found> {
 /// CNode has two slots at least, and two if the CNode has more or its capability a guard: so there are fewer than 64, and
 /// of the dear ones half as many.
 #[inline(never)]
-fn descend(k: &View, mut slot: Ref<Slot>, mut rest: u64, mut bits_left: i64) -> Option<Found> {
+fn descend(k: &View, mut slot: Ref<Slot>, mut rest: u64, mut bits_left: i32) -> Option<Found> {
     let mut levels = Together::<DEEPER>::new(true);
     let mut bits = Together::<{ WORD_BITS as u64 }>::new(true);
     while bits_left > 0 {
@@ -59,7 +59,7 @@ fn descend(k: &View, mut slot: Ref<Slot>, mut rest: u64, mut bits_left: i64) -> 
         };
         levels.turn();
         bits.turns::<2>();
-        (slot, rest, bits_left) = step(node, rest, bits_left)?;
+        (slot, rest, bits_left) = step_of_many(node, rest, bits_left)?;
     }
     ended(slot, bits_left)
 }
@@ -67,19 +67,28 @@ fn descend(k: &View, mut slot: Ref<Slot>, mut rest: u64, mut bits_left: i64) -> 
 /// Where `node` leads with the first bits of `rest`; the bits behind those, and behind these what was used; and how many
 /// are left of `bits_left`: less than none, if there were too few.
 #[inline(always)]
-fn step(node: CNodeCap, rest: u64, bits_left: i64) -> Option<(Ref<Slot>, u64, i64)> {
+fn step(node: CNodeCap, rest: u64, bits_left: i32) -> Option<(Ref<Slot>, u64, i32)> {
+    let slot = node.slot(rest)?;
+    let unused = node.unused_bits();
+    let less = unused as i32 - WORD_BITS as i32;
+    Some((slot, rest.rotate_right(unused), bits_left + less))
+}
+
+/// As [`step`], where another follows mostly.
+#[inline(always)]
+fn step_of_many(node: CNodeCap, rest: u64, bits_left: i32) -> Option<(Ref<Slot>, u64, i32)> {
     let rest = node.behind_guard(rest);
     // Less than none by what it uses: as a count of a shift, what it leaves.
     let less = opaque_word(u64::from(node.unused_bits()).wrapping_sub(WORD_BITS.into()));
-    let bits_left = opaque_word((bits_left as u64).wrapping_add(less));
+    let bits_left = opaque_word((bits_left as u32).wrapping_add(less as u32).into());
     // Before it is known whether the guard was there: what shifts by the same count comes together so.
     let behind = opaque_word(rest.rotate_right(less as u32));
     let slot = node.slot_behind_guard(rest, less as u32)?;
-    Some((slot, behind, bits_left as i64))
+    Some((slot, behind, bits_left as i32))
 }
 
 /// A walk has ended at `slot`; there were too few bits for that if less than none are left.
-fn ended(slot: Ref<Slot>, bits_left: i64) -> Option<Found> {
+fn ended(slot: Ref<Slot>, bits_left: i32) -> Option<Found> {
     let bits_left = u32::try_from(bits_left).ok()?;
     Some(Found { slot, bits_left })
 }
@@ -98,7 +107,7 @@ fn explain(k: &View, root: Capability, cptr: u64, depth: u32) -> LookupFailure {
     let mut turns = Turns::<LEVELS>::new();
     while let Some(node) = cap.cnode() {
         turns.turn();
-        match step(node, rest, bits_left.into()) {
+        match step(node, rest, bits_left as i32) {
             Some((slot, behind, left @ 0..)) => {
                 cap = slot.at(k).cap();
                 (rest, bits_left) = (behind, left as u32);
