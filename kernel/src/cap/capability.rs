@@ -102,7 +102,8 @@ impl CNodeCap {
     /// The slot that the first bits of `address` name, from its upper end: the guard, and its number.
     /// `None` if they do not begin with the guard.
     pub fn slot(self, address: u64) -> Option<Ref<Slot>> {
-        self.slot_behind_guard(self.behind_guard(address), self.unused_bits())
+        let index = self.behind_guard(address).wrapping_shr(self.unused_bits());
+        self.slot_at(index)
     }
 
     /// `address` with zeroes in place of the guard, if it begins with that.
@@ -111,10 +112,10 @@ impl CNodeCap {
         address ^ self.guard
     }
 
-    /// The slot of such an address, whose last bits, as many as are `unused`, are not translated; `None` if there are no zeroes.
+    /// Slot `index`, before which there was the guard if there are zeroes: `None` if not.
     #[inline(always)]
-    pub fn slot_behind_guard(self, address: u64, unused: u32) -> Option<Ref<Slot>> {
-        self.node.slot_named_by(address, unused)
+    pub fn slot_at(self, index: u64) -> Option<Ref<Slot>> {
+        self.node.slot(index)
     }
 }
 

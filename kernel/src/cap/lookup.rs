@@ -57,9 +57,10 @@ fn descend(k: &View, mut slot: Ref<Slot>, mut rest: u64, mut bits_left: i32) -> 
         let Some(node) = slot.at(k).cap().cnode() else {
             break;
         };
+        let address = node.behind_guard(rest);
         levels.turn();
         bits.turns::<2>();
-        (slot, rest, bits_left) = step_of_many(node, rest, bits_left)?;
+        (slot, rest, bits_left) = step_of_many(node, address, bits_left)?;
     }
     ended(slot, bits_left)
 }
@@ -74,17 +75,16 @@ fn step(node: CNodeCap, rest: u64, bits_left: i32) -> Option<(Ref<Slot>, u64, i3
     Some((slot, rest.rotate_right(unused), bits_left + less))
 }
 
-/// As [`step`], where another follows mostly.
+/// As [`step`], where another follows mostly, with the bits of an `address` [behind the guard](CNodeCap::behind_guard).
 #[inline(always)]
-fn step_of_many(node: CNodeCap, rest: u64, bits_left: i32) -> Option<(Ref<Slot>, u64, i32)> {
-    let rest = node.behind_guard(rest);
+fn step_of_many(node: CNodeCap, address: u64, bits_left: i32) -> Option<(Ref<Slot>, u64, i32)> {
     // Less than none by what it uses: as a count of a shift, what it leaves.
     let less = opaque_word(u64::from(node.unused_bits()).wrapping_sub(WORD_BITS.into()));
     let bits_left = opaque_word((bits_left as u32).wrapping_add(less as u32).into());
     // Before it is known whether the guard was there: what shifts by the same count comes together so.
-    let behind = opaque_word(rest.rotate_right(less as u32));
-    let slot = node.slot_behind_guard(rest, less as u32)?;
-    Some((slot, behind, bits_left as i32))
+    let index = opaque_word(address.wrapping_shr(less as u32));
+    let rest = opaque_word(address.rotate_right(less as u32));
+    Some((node.slot_at(index)?, rest, bits_left as i32))
 }
 
 /// A walk has ended at `slot`; there were too few bits for that if less than none are left.

@@ -114,12 +114,11 @@ impl CNodeWord {
         (self.0.shape() & RADIX) as u32
     }
 
-    /// The slot whose number is `address` but for its last bits, as many as are `unused`. `None` if there is no such slot,
-    /// because those before the last ones, as many as the radix says, are not all zero.
+    /// Slot `index`. `None` if there is no such slot, because the bits before its last ones, as many as the radix says, are not
+    /// all zero.
     #[inline(always)]
-    pub fn slot_named_by(self, address: u64, unused: u32) -> Option<Ref<Slot>> {
+    pub fn slot(self, index: u64) -> Option<Ref<Slot>> {
         // A shift is by the lowest bits of its count.
-        let index = address.wrapping_shr(unused);
         if index.wrapping_shr(self.radix()) != 0 {
             return None;
         }
