@@ -22,6 +22,12 @@ const STACK_BYTES: u64 = 256;
 /// Bytes between the entry points of two vectors.
 const ENTRY_STRIDE: u64 = 8;
 
+/// Virtual address of physical address 0 in the kernel's image.
+const IMAGE_START: u64 = 0xffff_ffff_8000_0000;
+const PAGE_BYTES: u64 = 4096;
+/// The kernel's page table of its image (`kernel/src/arch/x86_64/machine/paging.rs`).
+const PAGE_TABLE: &str = "IMAGE_TABLE";
+
 /// What was read.
 #[derive(Clone, Default)]
 pub struct State {
@@ -48,6 +54,8 @@ pub struct Layout {
     first_system_call: u64,
     /// Bytes from the entry code of one core to that of the next; 0 on a kernel for one core.
     block: u64,
+    /// The entries of the kernel's page table for its code that runs once: physical address of the first, and bytes.
+    boot_code: (u64, u64),
 }
 
 /// All that an expected value may depend on.
@@ -82,12 +90,22 @@ impl Layout {
         };
         let need = |name: &str| find(name).with_context(|| format!("the kernel has no `{name}`"));
         let first_vector = need("sandglass_vectors_0")?;
+        // A static of the kernel, whose name is mangled.
+        let is_table = |name: &str| name.ends_with(PAGE_TABLE);
+        let table = file
+            .symbols()
+            .find(|symbol| symbol.name().is_ok_and(is_table));
+        let table = table.with_context(|| format!("the kernel has no `{PAGE_TABLE}`"))?;
+        let entry = |address: u64| (address - IMAGE_START) / PAGE_BYTES * 8;
+        let (start, end) = (need("init_text_start")?, need("init_text_end")?);
+        let boot_code = table.address() - IMAGE_START + entry(start);
         let second = find("sandglass_vectors_1");
         Ok(Self {
             tables: need("trampoline_data_start")?,
             first_vector,
             first_system_call: need("sandglass_system_call_0")?,
             block: second.map_or(0, |second| second - first_vector),
+            boot_code: (boot_code, entry(end) - entry(start)),
         })
     }
 
@@ -214,6 +232,12 @@ pub fn read(session: &mut Session, layout: Layout) -> Result<(State, Facts)> {
     state
         .machine
         .insert("ioapic.open".to_owned(), open.count() as u64);
+    let (start, bytes) = layout.boot_code;
+    let entries = session.physical(start, bytes)?;
+    let mapped = entries.chunks(8).filter(|entry| entry[0] & 1 != 0);
+    state
+        .machine
+        .insert("boot_code.mapped".to_owned(), mapped.count() as u64);
     let facts = Facts {
         features,
         layout,

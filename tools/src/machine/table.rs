@@ -220,6 +220,13 @@ const X86_64: &[Group] = &[
             row("open pins of the I/O APIC", "ioapic.open", Is(0), "none without a handler", "`apic.rs`: `IoApics::add`"),
         ],
     },
+    Group {
+        title: "The kernel's address space",
+        per_core: false,
+        rows: &[
+            row("pages of code that runs once", "boot_code.mapped", Is(0), "their memory is the root task's: none is code of the kernel's any more", "`paging.rs`: `unmap_init_text`"),
+        ],
+    },
 ];
 
 /// All entries of an architecture.

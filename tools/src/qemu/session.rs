@@ -138,11 +138,27 @@ impl Session {
 
     /// Memory as the processor `cpu` sees it.
     pub fn memory(&mut self, cpu: u32, address: u64, bytes: u64) -> Result<Vec<u8>> {
+        self.save("memsave", json!({ "cpu-index": cpu }), address, bytes)
+    }
+
+    /// Memory at a physical address.
+    pub fn physical(&mut self, address: u64, bytes: u64) -> Result<Vec<u8>> {
+        self.save("pmemsave", json!({}), address, bytes)
+    }
+
+    fn save(
+        &mut self,
+        command: &str,
+        mut what: Value,
+        address: u64,
+        bytes: u64,
+    ) -> Result<Vec<u8>> {
         let path = self.folder.join("memory");
         // QEMU's numbers have a sign.
-        let start = address.cast_signed();
-        let what = json!({ "val": start, "size": bytes, "cpu-index": cpu, "filename": path });
-        self.ask("memsave", what)
+        what["val"] = address.cast_signed().into();
+        what["size"] = bytes.into();
+        what["filename"] = json!(path);
+        self.ask(command, what)
             .with_context(|| format!("{bytes} bytes at {address:#x}"))?;
         fs::read(&path).context("cannot read the memory")
     }
