@@ -22,8 +22,8 @@ const KERNEL: &str = "kernel/src";
 /// Folders and files that are not generic. The memory of traces is in `mem/` for its `unsafe` alone.
 const APART: [&str; 4] = ["arch", "boot", "trace", "mem/log.rs"];
 /// Maximum lines of the generic kernel, and of one of its functions: 8,000 for what it does, and what it does once more,
-/// quicker (`fast/`).
-const LINES: usize = 9_250;
+/// quicker (`fast/`); 110 by which its longest paths are shorter: loops taken apart, where the compiler does not.
+const LINES: usize = 9_360;
 const FUNCTION: usize = 60;
 
 /// What was counted.
