@@ -11,8 +11,10 @@ use object::{Object, ObjectSymbol};
 /// The symbols of an ELF file.
 #[derive(Debug, Default)]
 pub struct Symbols {
-    /// By address; without the hash that the compiler adds.
+    /// By address, one for each; without the hash that the compiler adds.
     names: BTreeMap<u64, String>,
+    /// By name; of equals, the lowest.
+    addresses: BTreeMap<String, u64>,
 }
 
 impl Symbols {
@@ -30,7 +32,10 @@ impl Symbols {
             let name = format!("{:#}", rustc_demangle::demangle(name));
             // Labels within a function have no name of their own.
             if !name.is_empty() {
-                symbols.names.entry(symbol.address()).or_insert(name);
+                let address = symbol.address();
+                let lowest = symbols.addresses.entry(name.clone()).or_insert(address);
+                *lowest = address.min(*lowest);
+                symbols.names.entry(address).or_insert(name);
             }
         }
         Ok(symbols)
@@ -38,8 +43,16 @@ impl Symbols {
 
     /// Address of the symbol `name`.
     pub fn address(&self, name: &str) -> Option<u64> {
-        let found = self.names.iter().find(|(_, known)| *known == name);
-        found.map(|(&address, _)| address)
+        self.addresses.get(name).copied()
+    }
+
+    /// The same of a symbol that a kernel must have.
+    ///
+    /// # Errors
+    /// It has none.
+    pub fn need(&self, name: &str) -> Result<u64> {
+        self.address(name)
+            .with_context(|| format!("the kernel has no `{name}`"))
     }
 
     /// The code of the function `name`: up to the next symbol.

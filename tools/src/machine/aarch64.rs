@@ -39,6 +39,10 @@ pub const CONCLUSION: &str = "
   `sandglass_to_el1`), and leaves it for good. What firmware does at EL3 is its own.
 ";
 
+/// TTBR1_EL1.
+const KERNEL_ROOT: &str = "sys.3.0.2.0.1";
+const PAGE_BITS: u32 = 12;
+
 const HEAD: &str = "`head.rs`: `sandglass_mmu_on`";
 const CPU: &str = "`cpu.rs`: `init`";
 const EXIT: &str = "`code.rs`: the exit";
@@ -58,7 +62,7 @@ pub const GROUPS: &[Group] = &[
                 0x10_8519_0510 | if f.is_smp { 3 << 12 | 3 << 28 } else { 0 }
             }), "48 bits of address for users; identifiers of 16 bits; no top byte is ignored; physical addresses of as many bits as the processor has", HEAD),
             row("TTBR0_EL1", "sys.3.0.2.0.0", Bits { mask: 0xfff, value: 0 }, "the thread's root, and the identifier of its address space", "`core_data.rs`: `switch_space`"),
-            row("TTBR1_EL1", "sys.3.0.2.0.1", Bits { mask: 0xfff, value: 0 }, "the kernel's root, which users cannot reach: its entries say so", HEAD),
+            row("TTBR1_EL1", KERNEL_ROOT, Bits { mask: 0xfff, value: 0 }, "the kernel's root, which users cannot reach: its entries say so", HEAD),
             row("MAIR_EL1", "sys.3.0.10.2.0", Is(0xff00), "type 0 is a device's memory, type 1 normal memory; nobody uses others", HEAD),
             row("VBAR_EL1", "sys.3.0.12.0.0", Of("the kernel's vectors", |f, _| f.vectors), "", "`start.rs`: `start_core`"),
             row("CPACR_EL1", "sys.3.0.1.0.2", OneOf(&[1 << 20, 3 << 20]), "the FPU is the kernel's, or also the thread's; no SVE, no SME, no trace registers", CPU),
@@ -133,6 +137,13 @@ pub const GROUPS: &[Group] = &[
             row("shared interrupts that are open", "gic.open", Is(0), "none without a handler", "`gic.rs`: `start_distributor`"),
         ],
     },
+    Group {
+        title: "The kernel's address space",
+        per_core: false,
+        rows: &[
+            row("pages of code that runs once", "boot_code.mapped", Is(0), "their memory is the root task's: none is code of the kernel's any more", "`paging.rs`: `unmap_init_text`"),
+        ],
+    },
 ];
 
 /// Reads a machine that is stopped. Afterwards it does not go on. The kernel's file is `kernel`.
@@ -140,10 +151,11 @@ pub const GROUPS: &[Group] = &[
 /// # Errors
 /// It cannot be read, or QEMU tells less of it than it should.
 pub fn read(session: &mut Session, kernel: &Path, facts: Facts) -> Result<(State, Facts)> {
-    let vectors = Symbols::read(kernel)?.address("sandglass_vectors");
+    let symbols = Symbols::read(kernel)?;
+    let boot_code = symbols.need("init_text_start")?..symbols.need("init_text_end")?;
     let facts = Facts {
         arch: Arch::Aarch64,
-        vectors: vectors.context("the kernel has no `sandglass_vectors`")?,
+        vectors: symbols.need("sandglass_vectors")?,
         ..facts
     };
     let bytes = session.migrate()?;
@@ -169,7 +181,33 @@ pub fn read(session: &mut Session, kernel: &Path, facts: Facts) -> Result<(State
         core.insert("gic.private".to_owned(), part.open);
     }
     state.machine.insert("gic.open".to_owned(), controller.open);
+    let root = number(&state.cores[0], KERNEL_ROOT)?;
+    let mut mapped = 0;
+    for page in boot_code.step_by(1 << PAGE_BITS) {
+        mapped += u64::from(is_mapped(session, root, page)?);
+    }
+    let name = "boot_code.mapped".to_owned();
+    state.machine.insert(name, mapped);
     Ok((state, facts))
+}
+
+/// Whether the kernel's tables, which begin at the physical address `root`, map `page`.
+fn is_mapped(session: &mut Session, root: u64, page: u64) -> Result<bool> {
+    // 39 bits of address, as TCR_EL1 says: three levels of 9 bits.
+    const LEVELS: [u32; 3] = [PAGE_BITS + 18, PAGE_BITS + 9, PAGE_BITS];
+    const ADDRESS: u64 = 0xffff_ffff_f000;
+    let mut table = root & ADDRESS;
+    for shift in LEVELS {
+        let entry = session.physical(table + (page >> shift & 0x1ff) * 8, 8)?;
+        let entry = u64::from_le_bytes(entry.try_into().ok().context("an entry has 8 bytes")?);
+        match entry & 3 {
+            3 => table = entry & ADDRESS,
+            // A block.
+            1 => return Ok(true),
+            _ => return Ok(false),
+        }
+    }
+    Ok(true)
 }
 
 /// What is read of a core: QEMU's fields, and system registers by the numbers of their encoding.

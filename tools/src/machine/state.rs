@@ -3,11 +3,11 @@
 
 use std::path::Path;
 
-use anyhow::{ensure, Context, Result};
-use object::{Object, ObjectSymbol};
+use anyhow::{ensure, Result};
 
 use super::stream::{number, Fields, Stream};
 use crate::arch::Arch;
+use crate::bounds::names::Symbols;
 use crate::qemu::session::Session;
 
 /// Bytes of what the processor reads of one core's descriptors, in the order of
@@ -26,7 +26,7 @@ const ENTRY_STRIDE: u64 = 8;
 const IMAGE_START: u64 = 0xffff_ffff_8000_0000;
 const PAGE_BYTES: u64 = 4096;
 /// The kernel's page table of its image (`kernel/src/arch/x86_64/machine/paging.rs`).
-const PAGE_TABLE: &str = "IMAGE_TABLE";
+const PAGE_TABLE: &str = "sandglass_kernel::arch::x86_64::machine::paging::IMAGE_TABLE";
 
 /// What was read.
 #[derive(Clone, Default)]
@@ -79,31 +79,19 @@ impl Layout {
     /// # Errors
     /// The file is no kernel with symbols.
     pub fn of_kernel(path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path)
-            .with_context(|| format!("cannot read the kernel `{}`", path.display()))?;
-        let file = object::File::parse(&*bytes).context("the kernel is no ELF file")?;
-        let find = |name: &str| {
-            let mut symbols = file.symbols();
-            symbols
-                .find(|symbol| symbol.name() == Ok(name))
-                .map(|symbol| symbol.address())
-        };
-        let need = |name: &str| find(name).with_context(|| format!("the kernel has no `{name}`"));
-        let first_vector = need("sandglass_vectors_0")?;
-        // A static of the kernel, whose name is mangled.
-        let is_table = |name: &str| name.ends_with(PAGE_TABLE);
-        let table = file
-            .symbols()
-            .find(|symbol| symbol.name().is_ok_and(is_table));
-        let table = table.with_context(|| format!("the kernel has no `{PAGE_TABLE}`"))?;
+        let symbols = Symbols::read(path)?;
+        let first_vector = symbols.need("sandglass_vectors_0")?;
+        let second = symbols.address("sandglass_vectors_1");
         let entry = |address: u64| (address - IMAGE_START) / PAGE_BYTES * 8;
-        let (start, end) = (need("init_text_start")?, need("init_text_end")?);
-        let boot_code = table.address() - IMAGE_START + entry(start);
-        let second = find("sandglass_vectors_1");
+        let (start, end) = (
+            symbols.need("init_text_start")?,
+            symbols.need("init_text_end")?,
+        );
+        let boot_code = symbols.need(PAGE_TABLE)? - IMAGE_START + entry(start);
         Ok(Self {
-            tables: need("trampoline_data_start")?,
+            tables: symbols.need("trampoline_data_start")?,
             first_vector,
-            first_system_call: need("sandglass_system_call_0")?,
+            first_system_call: symbols.need("sandglass_system_call_0")?,
             block: second.map_or(0, |second| second - first_vector),
             boot_code: (boot_code, entry(end) - entry(start)),
         })
