@@ -23,6 +23,8 @@ pub mod list;
 pub mod no_debug_fault;
 #[cfg(not(feature = "hardware-debug"))]
 pub mod no_debugging;
+#[cfg(target_os = "none")]
+mod opaque;
 pub mod pool;
 #[cfg(target_os = "none")]
 pub mod requests;
@@ -60,7 +62,9 @@ pub use hosted::Machine;
 #[cfg(target_os = "none")]
 pub use isa::machine::platform::Machine;
 #[cfg(target_os = "none")]
-pub use isa::machine::words::{append_first_bit, copy_words, opaque, opaque_word};
+pub use isa::machine::words::{append_first_bit, copy_words, opaque};
+#[cfg(target_os = "none")]
+pub use opaque::opaque_word;
 
 use crate::cores::CoreId;
 use abi::{Irq, Line, Space};

@@ -9,8 +9,7 @@
 //! they came, the last is a leaf, the others are not in the tree; the first and the last name each other. A node tells by its
 //! `bit` keys apart that agree in all higher ones: those that have it are below its right branch; both branches lead
 //! somewhere, and the leaf of the node's owner is below it; it has a copy of the bits that they agree in. Whoever is below
-//! something names it. A thread is in at most one
-//! queue. In one, all keys are of one kind: ranks, numbered ranks or times.
+//! something names it. A thread is in at most one queue. In one, all keys are of one kind: ranks, numbered ranks or times.
 
 #[cfg(not(target_os = "none"))]
 mod inspect;
@@ -84,7 +83,7 @@ impl Key {
     /// On which branch of a node for `bit` the key is.
     #[inline(always)]
     fn side(self, bit: u8) -> usize {
-        usize::from(self.0 >> bit & 1 != 0)
+        (self.0 >> bit & 1) as usize
     }
 }
 
@@ -97,8 +96,9 @@ pub struct Links {
     above_leaf: Cell<Packed<Tcb>>,
     above_node: Cell<Packed<Tcb>>,
     branches: [Cell<Branch>; 2],
-    /// Of the node: the number of its bit, and a key that is below its left branch, of which nobody looks at the bits below.
+    /// Of the node: the number of its bit, with [`USED`], or [`UNUSED`].
     bit: Cell<u8>,
+    /// Of the node, if it is used: the bits that all keys below it agree in, and a zero; whatever is behind does not matter.
     left: Cell<Key>,
     /// Of a leaf: the first of its equals, if it has any.
     first_equal: Cell<Option<Ref<Tcb>>>,

@@ -33,17 +33,6 @@ pub fn opaque(value: u32) -> u32 {
     value
 }
 
-/// The same of a word, which is computed here, and not where it is used, if that is behind a branch.
-#[inline(always)]
-pub fn opaque_word(value: u64) -> u64 {
-    let mut value = value;
-    // SAFETY: no instruction. Not `pure`: that would be moved.
-    unsafe {
-        core::arch::asm!("/* {0:x} */", inout(reg) value, options(nomem, nostack, preserves_flags));
-    }
-    value
-}
-
 /// `number` with the first bit of `bits` behind its own, and the bits behind that: by the carry, of which the compiler
 /// makes shifts.
 #[inline(always)]
