@@ -167,7 +167,7 @@ fn what_is_described_is_what_components_get() {
     for variant in [Variant::Debug, Variant::Release] {
         let outcome = run("described", &source, variant);
         assert_eq!(outcome.end, End::Guest(0), "{}", outcome.console);
-        assert_says(&outcome.console, &["8 passed, 0 failed"]);
+        assert_says(&outcome.console, &["9 passed, 0 failed"]);
         let expected: Vec<u8> = (0..64).flat_map(|_| 0..=255).collect();
         let output = fs::read(folder("described").join("output")).unwrap();
         assert!(output == expected, "{} bytes", output.len());

@@ -123,6 +123,9 @@ fn client(env: &Environment) -> u8 {
     let timer = Timer::device(env).expect("the timer is given");
     suite.run("an_interrupt_reaches_its_component", || sleep(env, &timer));
     suite.run("an_interrupt_has_its_badge", || signal(&timer));
+    suite.run("no_deadline_is_lost_to_an_earlier_ones_interrupt", || {
+        deadlines(&timer)
+    });
     suite.run("controlled_time_can_be_given_anew", || {
         reconfigure(env, &timer)
     });
@@ -178,6 +181,35 @@ fn signal(timer: &Timer) -> TestResult {
             return Ok(());
         }
     }
+}
+
+/// A deadline that passes at any instant while an earlier one's interrupt is acknowledged. Edges of a masked input are lost: it
+/// is reported, or it interrupts behind that.
+fn deadlines(timer: &Timer) -> TestResult {
+    /// Ticks: more than it takes to acknowledge.
+    const MOST_AHEAD: u64 = 500;
+    const SOON_US: u64 = 20;
+    let clock = timer.clock();
+    let soon = clock.us_to_ticks(SOON_US);
+    let spin_until = |at| while clock.now() < at {};
+    for ahead in 0..MOST_AHEAD {
+        let earlier = clock.now() + soon;
+        ensure!(!timer.arm(earlier));
+        spin_until(earlier + soon);
+        // It has interrupted.
+        timer.notification().wait();
+        let deadline = clock.now() + ahead;
+        if !timer.arm(deadline) && !timer.expired(deadline)? {
+            spin_until(deadline + soon);
+            ensure!(
+                timer.notification().poll() != 0,
+                "a deadline {ahead} ticks ahead was neither reported nor did it interrupt"
+            );
+        }
+        timer.expired(deadline)?;
+        timer.notification().poll();
+    }
+    Ok(())
 }
 
 /// The idler, which had 100 µs in 20 ms, gets a fifth of the processor.
