@@ -12,7 +12,7 @@ use super::acpi::NOBODY;
 use super::cpu::{self, Msr};
 use super::layout::{device_page, LOCAL_APIC_PAGE};
 use super::paging::{map_io_apic, map_local_apic};
-use super::vectors::TIMER;
+use super::vectors::{FIRST_INTERRUPT, LOOK, TIMER};
 use crate::arch::bounds::turns;
 use crate::cores::{CoreId, CORES};
 
@@ -290,23 +290,29 @@ impl LocalApic {
         }
     }
 
-    /// Whether an interrupt waits for delivery.
+    /// Whether an interrupt of the kernel's vectors waits for delivery. Long operations ask it at each step.
     pub fn is_pending(self) -> bool {
-        let mut pending = 0;
-        for i in turns::<8, _>(0..8) {
-            pending |= self.read_at(Register::InterruptRequest as u64 + 16 * i);
-        }
-        pending != 0
+        const FIRST: u64 = FIRST_INTERRUPT / WORD_BITS;
+        const LAST: u64 = LOOK as u64 / WORD_BITS;
+        // The number of words that are read below.
+        const _: () = assert!(LAST - FIRST == 3);
+        let mode = mode();
+        let word = |number| self.read_in(mode, Register::InterruptRequest as u64 + 16 * number);
+        word(FIRST) | word(FIRST + 1) | word(FIRST + 2) | word(LAST) != 0
     }
 
     fn read(self, register: Register) -> u32 {
         self.read_at(register as u64)
     }
 
-    /// Not inlined: nobody who reads is in a hurry.
     #[inline(never)]
     fn read_at(self, offset: u64) -> u32 {
-        if is_x2apic() {
+        self.read_in(mode(), offset)
+    }
+
+    #[inline(always)]
+    fn read_in(self, mode: Mode, offset: u64) -> u32 {
+        if mode == Mode::X2Apic {
             // SAFETY: a register that there is in this mode, too.
             return unsafe { cpu::read_numbered_msr(number(offset)) } as u32;
         }
@@ -333,6 +339,9 @@ impl LocalApic {
         unsafe { address.write_volatile(value) }
     }
 }
+
+/// Bits of a register, of those that have one for each vector.
+const WORD_BITS: u64 = u32::BITS as u64;
 
 /// The number, in x2APIC mode, of the register at `offset`.
 const fn number(offset: u64) -> u32 {
