@@ -159,7 +159,8 @@ fn cancel_badged_sends(
         let (at, behind) = (sender.at(k).links().key(), sender.at(k).links().next());
         if at.position() < until && is_sender_with(k, sender, cap.badge) {
             endpoint.queue().remove(k, sender);
-            thread::restart_or_give_up(k, turn, sender);
+            turn.reschedule(k);
+            thread::restart_or_give_up(k, sender);
         }
         next = behind;
         if next.is_some() && account::preemption_point(k).is_err() {

@@ -99,8 +99,8 @@ fn empty(k: &Kernel, turn: &Turn, queue: &Queue, deletion: &mut Deletion) -> Res
         {
             offered.at(k).set_thread(k, None);
         }
-        thread::restart_or_give_up(k, turn, first);
         turn.reschedule(k);
+        thread::restart_or_give_up(k, first);
         deletion.look(k)?;
     }
     queue.set_dying(k, false);

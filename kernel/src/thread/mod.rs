@@ -8,6 +8,7 @@ pub mod yielding;
 use crate::ipc::cancel::cancel_ipc;
 use crate::mem::Ref;
 use crate::object::{State, Tcb};
+use crate::time::refills::Refills;
 use crate::time::{context, schedule, Turn};
 use crate::Kernel;
 
@@ -38,28 +39,41 @@ pub fn resume(k: &Kernel, turn: &Turn, thread: Ref<Tcb>) {
     restart(k, turn, thread);
 }
 
-/// `thread`, in no object's queue any more, executes its system call anew.
+/// `thread`, in no queue of an object any more, nor of the scheduler, executes its system call anew.
 pub fn restart(k: &Kernel, turn: &Turn, thread: Ref<Tcb>) {
-    let tcb = thread.at(k);
-    tcb.set_state(k, State::Restart);
-    trace!(k, wake(thread));
-    context::wake_refills(k, thread);
-    if let Some(handle) = tcb.sched_context() {
-        context::resume(k, handle);
-    }
-    if schedule::is_schedulable(k, thread) {
-        turn.wake(k, thread);
+    if has_time_to_restart(k, thread) {
+        turn.wake_with_time(k, thread);
     }
 }
 
 /// `thread`, just taken out of the queue of an object that ceases or rejects it, tries again; with
-/// a fault pending it stays inactive (02, sections 7.1 and 7.4).
-pub fn restart_or_give_up(k: &Kernel, turn: &Turn, thread: Ref<Tcb>) {
+/// a fault pending it stays inactive (02, sections 7.1 and 7.4). It takes its place among those that are ready: the caller
+/// demands a new decision before.
+pub fn restart_or_give_up(k: &Kernel, thread: Ref<Tcb>) {
     let tcb = thread.at(k);
     if tcb.fault().is_some() {
         tcb.set_fault(k, None);
         tcb.set_state(k, State::Inactive);
-    } else {
-        restart(k, turn, thread);
+    } else if has_time_to_restart(k, thread) {
+        schedule::enqueue(k, thread);
     }
+}
+
+/// `thread` is to execute its system call anew. Returns whether it has the time to, now; if only later, it waits for that.
+#[inline(always)]
+#[must_use]
+fn has_time_to_restart(k: &Kernel, thread: Ref<Tcb>) -> bool {
+    let tcb = thread.at(k);
+    tcb.set_state(k, State::Restart);
+    trace!(k, wake(thread));
+    context::wake_refills(k, thread);
+    let context = tcb.sched_context();
+    let Some(handle) = context.filter(|handle| handle.at(k).is_active()) else {
+        return false;
+    };
+    let has_time = Refills::of(k, handle).usable();
+    if !has_time {
+        schedule::postpone(k, handle);
+    }
+    has_time
 }

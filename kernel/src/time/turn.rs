@@ -86,7 +86,15 @@ impl Turn {
     pub fn wake(&self, k: &Kernel, thread: Ref<Tcb>) {
         let context = thread.at(k).sched_context();
         let has_time = context.is_some_and(|context| context.at(k).is_active());
-        if !has_time || schedule::waits_for_release(k, thread) || !schedule::is_free(k, thread) {
+        if has_time && !schedule::waits_for_release(k, thread) {
+            self.wake_with_time(k, thread);
+        }
+    }
+
+    /// The same of a thread that has time, now.
+    #[inline(always)]
+    pub fn wake_with_time(&self, k: &Kernel, thread: Ref<Tcb>) {
+        if !schedule::is_free(k, thread) {
             return;
         }
         if !k.is_here(thread) {
