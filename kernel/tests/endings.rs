@@ -6,12 +6,15 @@ use sandglass_abi::invocation as label;
 use sandglass_abi::object as types;
 use sandglass_kernel::arch::Register;
 use sandglass_kernel::event::{Event, Trap};
+use sandglass_kernel::inspect::BranchView;
 use sandglass_kernel::object::tcb::State;
 use sandglass_testkit::isa;
 use sandglass_testkit::world::{Thread, World};
 
 /// Threads that wait: more than a long operation lets go between two looks for an interrupt.
 const WAITING: usize = 20;
+
+const ALL_RIGHTS: u64 = 15;
 
 /// `WAITING` threads that wait for `notification`; the root task runs.
 fn queue_waiters(w: &mut World, notification: u64) -> Vec<Thread> {
@@ -131,6 +134,80 @@ fn an_interrupt_gets_another_notification_in_more_than_one_step() {
         w.event(event);
         let object = w.cap(second).notification().expect("another").object;
         assert_eq!(object.at(&w.k).is_active(), operation == set);
+    }
+}
+
+/// While an endpoint is emptied, whoever is still at it can be given another priority, stopped, or be looked for by its badge;
+/// the rest are let go none the less.
+#[test]
+fn whoever_is_left_at_an_endpoint_that_ends_can_be_changed_and_stopped() {
+    let mut w = World::new();
+    let unbadged = w.make(types::ENDPOINT, 0);
+    let endpoint = w.mint(unbadged, ALL_RIGHTS, 7).expect("badged");
+    w.delete(unbadged).expect("one more is left");
+    let threads: Vec<_> = (0..WAITING)
+        .map(|_| w.start_thread(50, 1_000, 10_000))
+        .collect();
+    let wakes = w.sleep();
+    while w.running().is_some() {
+        w.call(endpoint, &[]);
+    }
+    w.wake(wakes);
+    let delete = label::CNODE_DELETE;
+    preempted_call(&mut w, slot::CNODE, delete, &[endpoint, 64], &[]);
+    let object = w.cap(endpoint).endpoint().expect("still there").object;
+    let queued = |w: &World| -> Vec<Thread> {
+        let is_blocked = |t: &&Thread| t.handle.at(&w.k).is_blocked();
+        threads.iter().filter(is_blocked).copied().collect()
+    };
+    let left = queued(&w);
+    let first = object.at(&w.k).queue().first();
+    let others = left.iter().filter(|t| Some(t.handle) != first);
+    let [raised, stopped, .., lowered] = others.copied().collect::<Vec<_>>()[..] else {
+        panic!("{} are left", left.len());
+    };
+    for (thread, priority) in [(raised, 200), (lowered, 1)] {
+        w.invoke(
+            thread.tcb,
+            label::TCB_SET_PRIORITY,
+            &[priority],
+            &[slot::TCB],
+        )
+        .expect("set");
+        assert_eq!(u64::from(thread.handle.at(&w.k).priority()), priority);
+    }
+    // Who was let go may be in another tree by now, so nothing of the old one is touched.
+    let tree = |w: &World| -> Vec<_> {
+        let links = threads.iter().map(|t| t.handle.at(&w.k).links().inspect());
+        links.map(|links| (links.leaf, links.node)).collect()
+    };
+    let before = tree(&w);
+    w.invoke(stopped.tcb, label::TCB_SUSPEND, &[], &[])
+        .expect("stopped");
+    assert!(tree(&w) == before);
+    let copy = w.copy(endpoint, ALL_RIGHTS).expect("copied");
+    w.invoke(
+        slot::CNODE,
+        label::CNODE_CANCEL_BADGED_SENDS,
+        &[copy, 64],
+        &[],
+    )
+    .expect("nobody is looked for");
+    assert_eq!(object.at(&w.k).queue().first(), first);
+    assert_eq!(object.at(&w.k).queue().inspect().root, BranchView::Nowhere);
+    assert_eq!(queued(&w).len(), left.len() - 1);
+    w.delete(copy).expect("deleted");
+    w.delete(endpoint).expect("deleted");
+    assert!(queued(&w).is_empty());
+    for thread in threads {
+        let state = thread.handle.at(&w.k).state();
+        let is_stopped = thread.handle == stopped.handle;
+        let expected = if is_stopped {
+            State::Inactive
+        } else {
+            State::Restart
+        };
+        assert_eq!(state, expected);
     }
 }
 

@@ -116,6 +116,43 @@ fn a_queue_by_numbered_ranks_answers_like_a_sorted_vector() {
     );
 }
 
+/// A queue that is being emptied is a list: threads leave it from anywhere, and the first is taken, in the order in which they were.
+/// When it is empty, it is a queue as before.
+#[test]
+fn a_queue_is_emptied_in_its_order_while_others_leave() {
+    let (w, threads) = world();
+    let leaves = prop::collection::vec(any::<(bool, u8)>(), 0..100);
+    proptest!(config(), |(steps in steps(), leaves in leaves)| {
+        let queue = Queue::new();
+        for again in [false, true] {
+            let mut model = Model::new();
+            for &step in &steps {
+                let insert = |thread, rank| queue.insert(&w.k, thread, rank as u8);
+                apply(&w, &mut model, &threads, step, insert, |thread| queue.leave(&w.k, thread));
+            }
+            prop_assert!(queue.is_consistent(&w.k), "inconsistent, again: {again}");
+            queue.begin_emptying(&w.k);
+            prop_assert!(!queue.admits());
+            for &(is_first, place) in &leaves {
+                if is_first || model.is_empty() {
+                    let first = (!model.is_empty()).then(|| model.remove(0).1);
+                    prop_assert_eq!(queue.take_first(&w.k), first);
+                } else {
+                    let (_, thread) = model.remove(usize::from(place) % model.len());
+                    queue.leave(&w.k, thread);
+                }
+                prop_assert_eq!(queue.first(), model.first().map(|entry| entry.1));
+            }
+            for (_, thread) in model {
+                prop_assert_eq!(queue.take_first(&w.k), Some(thread));
+            }
+            prop_assert!(!queue.admits() && queue.is_empty());
+            queue.end_emptying(&w.k);
+            prop_assert!(queue.is_clear());
+        }
+    });
+}
+
 #[test]
 fn release_queues_answer_like_a_sorted_vector() {
     let (w, threads) = world();

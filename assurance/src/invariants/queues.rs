@@ -1,6 +1,6 @@
 //! The queues of threads.
 
-use sandglass_kernel::inspect::{AboveView, BranchView};
+use sandglass_kernel::inspect::{AboveView, BranchView, QueueView};
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::core::Queues;
 use sandglass_kernel::object::queue::{Key, Queue};
@@ -111,6 +111,9 @@ pub fn ordered_queues_are_trees(census: &Census) -> Finding {
 }
 
 fn check(census: &Census, queue: &Queue, fits: impl Fn(Ref<Tcb>, Key) -> Finding) -> Finding {
+    if !queue.admits() {
+        return is_being_emptied(census, queue);
+    }
     let view = queue.inspect();
     let listed = listed(census, view.first, fits)?;
     let mut walk = Walk {
@@ -137,6 +140,27 @@ fn check(census: &Census, queue: &Queue, fits: impl Fn(Ref<Tcb>, Key) -> Finding
         );
     }
     Ok(())
+}
+
+/// The queue is linked both ways, and there is no tree over it.
+fn is_being_emptied(census: &Census, queue: &Queue) -> Finding {
+    let QueueView { root, first } = queue.inspect();
+    require!(
+        root == BranchView::Nowhere,
+        "a queue that is being emptied has a tree: {root:?}"
+    );
+    let (mut before, mut next) = (None, first);
+    for _ in 0..=census.threads.len() {
+        let Some(thread) = next else { return Ok(()) };
+        let links = thread.at(census.k).links().inspect();
+        require!(
+            links.prev == before,
+            "{thread:?} comes behind {before:?}, but names {:?}",
+            links.prev
+        );
+        (before, next) = (next, links.next);
+    }
+    Err("there are more in the list than threads: a cycle".to_owned())
 }
 
 /// The threads from `first` on, which are linked both ways, in order.

@@ -141,7 +141,9 @@ fn cancel_badged_sends(
     let cap = cap.filter(|cap| cap.rights == Rights::ALL);
     let cap = cap.ok_or(Error::IllegalOperation)?;
     let endpoint = cap.object.at(k);
-    if cap.badge == 0 || endpoint.state() != EndpointState::Senders {
+    // Whoever is at an endpoint that is being emptied is restarted by that.
+    let is_of_interest = cap.badge != 0 && endpoint.queue().admits();
+    if !is_of_interest || endpoint.state() != EndpointState::Senders {
         return Ok(());
     }
     // Here, where one way leads by: a mark has no instruction of its own, and behind two ways that meet it could be that of both.

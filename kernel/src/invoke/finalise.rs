@@ -88,10 +88,9 @@ pub(super) fn held(
 /// # Errors
 /// As [`Deletion::delete`].
 fn empty(k: &Kernel, turn: &Turn, queue: &Queue, deletion: &mut Deletion) -> Result<(), Preempted> {
+    queue.begin_emptying(k);
     // Ends: each turn takes a thread out, and nobody is queued here any more.
-    while let Some(first) = queue.first() {
-        queue.set_dying(k, true);
-        queue.remove(k, first);
+    while let Some(first) = queue.take_first(k) {
         if let State::BlockedOnReceive {
             reply: Some(offered),
             ..
@@ -103,7 +102,7 @@ fn empty(k: &Kernel, turn: &Turn, queue: &Queue, deletion: &mut Deletion) -> Res
         thread::restart_or_give_up(k, first);
         deletion.look(k)?;
     }
-    queue.set_dying(k, false);
+    queue.end_emptying(k);
     Ok(())
 }
 

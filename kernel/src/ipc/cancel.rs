@@ -12,16 +12,16 @@ pub fn cancel_ipc(k: &Kernel, thread: Ref<Tcb>) {
     tcb.set_fault(k, None);
     match tcb.state() {
         State::Inactive | State::Running | State::Restart => return,
-        State::BlockedOnSend { endpoint, .. } => endpoint.at(k).queue().remove(k, thread),
+        State::BlockedOnSend { endpoint, .. } => endpoint.at(k).queue().leave(k, thread),
         State::BlockedOnReceive { endpoint, reply } => {
-            endpoint.at(k).queue().remove(k, thread);
+            endpoint.at(k).queue().leave(k, thread);
             if let Some(reply) = reply {
                 reply.at(k).set_thread(k, None);
             }
         }
         State::BlockedOnReply { reply } => reply::abort(k, reply),
         State::BlockedOnNotification { notification } => {
-            notification.at(k).queue().remove(k, thread);
+            notification.at(k).queue().leave(k, thread);
         }
     }
     tcb.set_state(k, State::Inactive);

@@ -9,7 +9,8 @@
 //! they came, the last is a leaf, the others are not in the tree; the first and the last name each other. A node tells by its
 //! `bit` keys apart that agree in all higher ones: those that have it are below its right branch; both branches lead
 //! somewhere, and the leaf of the node's owner is below it; it has a copy of the bits that they agree in. Whoever is below
-//! something names it. A thread is in at most one queue. In one, all keys are of one kind: ranks, numbered ranks or times.
+//! something names it. A thread is in at most one queue. In one, all keys are of one kind: ranks, numbered ranks or times. A
+//! queue that is being emptied is a list alone, and keys in it do not matter.
 
 #[cfg(not(target_os = "none"))]
 mod inspect;
@@ -242,9 +243,33 @@ impl Queue {
         self.flags() & DYING == 0
     }
 
-    /// Whether the queue is being emptied.
-    pub fn set_dying(&self, _: &Kernel, dying: bool) {
-        self.set_flag(DYING, dying);
+    /// The queue is to be emptied, by [`Self::take_first`]: whoever is in it stays at its place, or [leaves](Self::leave), and
+    /// nobody is inserted. So there is no tree any more.
+    pub fn begin_emptying(&self, _: &Kernel) {
+        self.set_flag(DYING, true);
+        self.root.set(Packed::empty());
+    }
+
+    /// The queue is empty.
+    pub fn end_emptying(&self, _: &Kernel) {
+        self.set_flag(DYING, false);
+    }
+
+    /// Removes the first thread of a queue that is being emptied.
+    #[inline(always)]
+    pub fn take_first(&self, k: &Kernel) -> Option<Ref<Tcb>> {
+        let first = self.first()?;
+        self.join(k, None, first.at(k).links().next());
+        Some(first)
+    }
+
+    /// Removes `thread`, which is in this queue, of an object: that may be being emptied.
+    pub fn leave(&self, k: &Kernel, thread: Ref<Tcb>) {
+        if self.admits() {
+            return self.remove(k, thread);
+        }
+        let links = thread.at(k).links();
+        self.join(k, links.prev.get(), links.next());
     }
 
     /// Inserts `thread`, which is in no queue, with `rank` behind its equals.
@@ -336,7 +361,7 @@ impl Queue {
         }
     }
 
-    /// Removes `thread`, which is in this queue.
+    /// Removes `thread`, which is in this queue. It is not being emptied.
     #[inline(always)]
     pub fn remove(&self, k: &Kernel, thread: Ref<Tcb>) {
         let links = thread.at(k).links();

@@ -18,7 +18,7 @@ pub fn set_priority(k: &Kernel, turn: &Turn, thread: Ref<Tcb>, priority: u8) {
 }
 
 /// Changes the priority of `thread`, which does not run; where it waits in the queue of an object,
-/// it goes behind its new equals.
+/// it goes behind its new equals, unless that is being emptied.
 #[inline(never)]
 fn set_priority_stopped(k: &Kernel, thread: Ref<Tcb>, priority: u8) {
     let tcb = thread.at(k);
@@ -28,6 +28,9 @@ fn set_priority_stopped(k: &Kernel, thread: Ref<Tcb>, priority: u8) {
         State::BlockedOnNotification { notification } => (notification.at(k).queue(), false),
         _ => return tcb.set_priority(k, priority),
     };
+    if !queue.admits() {
+        return tcb.set_priority(k, priority);
+    }
     queue.remove(k, thread);
     tcb.set_priority(k, priority);
     let rank = endpoint::rank(k, thread);

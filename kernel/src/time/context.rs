@@ -170,7 +170,7 @@ fn call_anew(k: &Kernel, thread: Ref<Tcb>) {
         return;
     };
     if sender.rights.calls_only() {
-        endpoint.at(k).queue().remove(k, thread);
+        endpoint.at(k).queue().leave(k, thread);
         thread.at(k).set_state(k, State::Restart);
         trace!(k, wake(thread));
     }

@@ -68,7 +68,7 @@ impl Queue {
         }
     }
 
-    /// Whether every invariant of the queue holds. Takes a step for each thread and each of the nodes above it.
+    /// Whether every invariant of the queue, which is not being emptied, holds. Takes a step for each thread and each of the nodes above it.
     pub fn is_consistent(&self, k: &Kernel) -> bool {
         let mut next = self.first();
         let mut before: Option<Ref<Tcb>> = None;
