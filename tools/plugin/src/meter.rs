@@ -98,6 +98,9 @@ struct Interval {
     passage: Option<u64>,
     stretch: Stretch,
     longest_stretch: Stretch,
+    /// Stretches from a look for interrupts to the next, and their instructions.
+    steps: u64,
+    in_steps: u64,
 }
 
 impl Interval {
@@ -110,10 +113,16 @@ impl Interval {
             passage: None,
             stretch: Stretch::new(Edge::Entry),
             longest_stretch: Stretch::new(Edge::Entry),
+            steps: 0,
+            in_steps: 0,
         }
     }
 
     fn end_stretch(&mut self, to: Edge) {
+        if (self.stretch.from, to) == (Edge::Point, Edge::Point) {
+            self.steps += 1;
+            self.in_steps += self.stretch.instructions;
+        }
         if self.stretch.instructions > self.longest_stretch.instructions {
             std::mem::swap(&mut self.stretch, &mut self.longest_stretch);
             self.longest_stretch.to = to;
@@ -156,8 +165,9 @@ impl Interval {
     }
 }
 
-/// One line of the measurement, and a line for each block of the longest stretch: its address, and
-/// the instructions executed there.
+/// One line of the measurement; one of the steps of a long operation, from a look for interrupts to the next, if there were any:
+/// how many, and their instructions; and a line for each block of the longest stretch: its address, and the instructions
+/// executed there.
 impl fmt::Display for Interval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let longest = &self.longest_stretch;
@@ -172,6 +182,9 @@ impl fmt::Display for Interval {
             longest.from,
             longest.to
         )?;
+        if self.steps > 0 {
+            writeln!(f, "steps {} {}", self.steps, self.in_steps)?;
+        }
         let mut places = BTreeMap::new();
         for (block, times) in &longest.way {
             *places.entry(block.start).or_insert(0) += times * u64::from(block.length);

@@ -30,10 +30,10 @@ pub const fn of(arch: Arch) -> &'static [Floor] {
 const X86_64: &[Floor] = &[
     floor("cancel-badged-sends", 10, 690),
     floor("cancel-badged-sends", 1_000, 695),
-    floor("endpoint-delete-senders", 10, 795),
-    floor("endpoint-delete-senders", 1_000, 795),
-    floor("endpoint-delete-receivers", 10, 780),
-    floor("endpoint-delete-receivers", 1_000, 780),
+    floor("endpoint-delete-senders", 10, 701),
+    floor("endpoint-delete-senders", 1_000, 701),
+    floor("endpoint-delete-receivers", 10, 705),
+    floor("endpoint-delete-receivers", 1_000, 705),
     floor("retype-tcb", 256, 1_571),
 ];
 
@@ -41,11 +41,11 @@ const X86_64: &[Floor] = &[
 const AARCH64: &[Floor] = &[
     floor("cancel-badged-sends", 10, 556),
     floor("cancel-badged-sends", 1_000, 561),
-    floor("endpoint-delete-senders", 10, 665),
-    floor("endpoint-delete-senders", 1_000, 665),
-    floor("endpoint-delete-receivers", 10, 667),
-    floor("endpoint-delete-receivers", 1_000, 665),
+    floor("endpoint-delete-senders", 10, 628),
+    floor("endpoint-delete-senders", 1_000, 628),
+    floor("endpoint-delete-receivers", 10, 631),
+    floor("endpoint-delete-receivers", 1_000, 631),
     floor("nb-send-recv-fragmented-budgets", 8, 5_003),
-    floor("nb-send-recv-fragmented-budgets", 64, 12_124),
+    floor("nb-send-recv-fragmented-budgets", 64, 11_333),
     floor("retype-tcb", 256, 1_880),
 ];

@@ -12,6 +12,8 @@ pub struct Interval {
     /// The most from an entry to an exit.
     pub longest: u64,
     pub stretch: Stretch,
+    /// From a look for interrupts to the next, on the average, rounded up; `None` if it looked less than twice in a row.
+    pub step: Option<u64>,
     /// The most cycles of a stretch on processors whose caches are simulated, with their names.
     pub cycles: Vec<(String, u64)>,
 }
@@ -39,6 +41,13 @@ impl Interval {
             let wrong = || format!("the plugin wrote `{line}`");
             if let Some(rest) = line.strip_prefix("interval ") {
                 intervals.push(Self::parse(rest).with_context(wrong)?);
+            } else if let Some(rest) = line.strip_prefix("steps ") {
+                let step = rest.split_once(' ').and_then(|(steps, instructions)| {
+                    let (steps, instructions) = (steps.parse().ok()?, instructions.parse().ok()?);
+                    (steps > 0).then(|| u64::div_ceil(instructions, steps))
+                });
+                let (interval, step) = intervals.last_mut().zip(step).with_context(wrong)?;
+                interval.step = Some(step);
             } else if let Some(rest) = line.strip_prefix("cycles ") {
                 let cycles = rest.split_once(' ');
                 let cycles = cycles.and_then(|(name, number)| Some((name, number.parse().ok()?)));
@@ -70,6 +79,7 @@ impl Interval {
                 to: word()?,
                 places: Vec::new(),
             },
+            step: None,
             cycles: Vec::new(),
         })
     }
@@ -91,7 +101,7 @@ mod tests {
     #[test]
     fn intervals_are_read_with_their_places() {
         let text =
-            "interval 2 30 10 20 15 entry point\nat 0xff 15\ncycles small 70\ninterval 0 0 0 0 0 entry exit\n";
+            "interval 2 30 10 20 15 entry point\nsteps 4 21\nat 0xff 15\ncycles small 70\ninterval 0 0 0 0 0 entry exit\n";
         let read = Interval::read_all(text).unwrap();
         assert_eq!(read.len(), 2);
         assert_eq!(
@@ -100,6 +110,7 @@ mod tests {
         );
         assert_eq!(read[0].stretch.places, [(0xff, 15)]);
         assert_eq!(read[0].stretch.to, "point");
+        assert_eq!((read[0].step, read[1].step), (Some(6), None));
         assert_eq!(read[0].cycles, [("small".to_owned(), 70)]);
     }
 
@@ -107,5 +118,7 @@ mod tests {
     fn what_the_plugin_never_writes_is_refused() {
         assert!(Interval::read_all("at 0xff 15\n").is_err());
         assert!(Interval::read_all("interval 1 2\n").is_err());
+        let interval = "interval 2 30 10 20 15 entry point\n";
+        assert!(Interval::read_all(&format!("{interval}steps 0 0\n")).is_err());
     }
 }

@@ -20,6 +20,15 @@ pub(super) const MOST_STRETCH: u64 = 10_000;
 const MOST_DEEP_STRETCH: u64 = 20_000;
 const USUAL_LEVELS: u64 = 8;
 
+/// The most that an object that is deleted costs for each thread in a long queue, on the average, in instructions; and in what
+/// rows. The budgets of few of them are in pieces.
+const MOST_STEP: u64 = 200;
+const EMPTIED: [&str; 3] = [
+    "endpoint-delete-senders",
+    "endpoint-delete-receivers",
+    "notification-delete",
+];
+
 /// Functions that are named for a stretch, and the least share of it that they have.
 const NAMED: usize = 3;
 const LEAST_SHARE: u64 = 10;
@@ -47,6 +56,8 @@ struct Row {
 struct Worst {
     cost: u64,
     stretch: Stretch,
+    /// See [`Interval::step`].
+    step: Option<u64>,
 }
 
 impl Row {
@@ -93,7 +104,19 @@ impl Row {
                 ));
             }
         }
+        if let Some(step) = self.step().filter(|&step| step > MOST_STEP) {
+            findings.push(format!(
+                "{name} takes {step} instructions for each thread, at most {MOST_STEP} are allowed"
+            ));
+        }
         findings
+    }
+
+    /// The most that an object costs for each thread in its longest queue, if it is one that is deleted.
+    fn step(&self) -> Option<u64> {
+        let is_emptied = EMPTIED.contains(&self.name.as_str());
+        let (_, longest) = self.costs.last_key_value()?;
+        longest.step.filter(|_| is_emptied)
     }
 
     /// What costs less than it is known to.
@@ -185,13 +208,19 @@ impl Table {
                 self.rows.last_mut()?
             }
         };
-        let stretch = interval.stretch;
+        let (stretch, step) = (interval.stretch, interval.step);
         match row.costs.get_mut(&size) {
             None => {
-                row.costs.insert(size, Worst { cost, stretch });
+                let worst = Worst {
+                    cost,
+                    stretch,
+                    step,
+                };
+                row.costs.insert(size, worst);
             }
             Some(worst) => {
                 worst.cost = worst.cost.max(cost);
+                worst.step = worst.step.max(step);
                 if stretch.instructions > worst.stretch.instructions {
                     worst.stretch = stretch;
                 }
@@ -351,6 +380,13 @@ impl fmt::Display for Table {
                 )?;
             }
         }
+        if let Some((row, step)) = self.worst(Row::step) {
+            let name = &row.name;
+            writeln!(
+                f,
+                "an object that is deleted, for each thread in its longest queue: {step} ({name}), at most {MOST_STEP}"
+            )?;
+        }
         Ok(())
     }
 }
@@ -407,6 +443,21 @@ mod tests {
             ("single a 64", 10_001),
         ] {
             assert_eq!(table(&[(line, cost)]).exceeded().len(), 1, "{line}");
+        }
+    }
+
+    #[test]
+    fn objects_that_cost_too_much_for_a_thread_are_found() {
+        for (name, instructions, findings) in [
+            ("notification-delete", 400, 0),
+            ("notification-delete", 401, 1),
+            ("revoke-copies", 401, 0),
+        ] {
+            let text = format!("interval 1 9 9 9 9 entry exit\nsteps 2 {instructions}\n");
+            let console = format!("bounds many {name} 10 stretch\r\n");
+            let intervals = Interval::read_all(&text).unwrap();
+            let table = Table::new(Arch::X86_64, &console, intervals, &Symbols::default());
+            assert_eq!(table.unwrap().exceeded().len(), findings, "{name}");
         }
     }
 
