@@ -23,7 +23,7 @@ const KERNEL: &str = "kernel/src";
 const APART: [&str; 4] = ["arch", "boot", "trace", "mem/log.rs"];
 /// Maximum lines of the generic kernel, and of one of its functions: 8,000 for what it does, and what it does once more,
 /// quicker (`fast/`); 110 by which its longest paths are shorter: loops taken apart, where the compiler does not.
-const LINES: usize = 9_360;
+const LINES: usize = 9_400;
 const FUNCTION: usize = 60;
 
 /// What was counted.
