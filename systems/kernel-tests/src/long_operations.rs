@@ -209,7 +209,7 @@ enum Emptying {
 
 /// Many threads wait to send; they need no stack and no IPC buffer.
 fn long_queue(fixture: &mut Fixture, how: Emptying) -> TestResult {
-    const SENDERS: u64 = 400;
+    const SENDERS: u64 = 600;
     let resources = &mut fixture.process.resources;
     let endpoint = resources.endpoint()?;
     let badged = resources.mint(endpoint, Rights::ALL, 3)?;
