@@ -137,22 +137,34 @@ fn an_interrupt_gets_another_notification_in_more_than_one_step() {
     }
 }
 
-/// While an endpoint is emptied, whoever is still at it can be given another priority, stopped, or be looked for by its badge;
-/// the rest are let go none the less.
+/// While an endpoint is emptied, whoever is still at it can be given another priority, stopped, lose the context that its call
+/// would bring, or be looked for by its badge; the rest are let go none the less.
 #[test]
 fn whoever_is_left_at_an_endpoint_that_ends_can_be_changed_and_stopped() {
     let mut w = World::new();
     let unbadged = w.make(types::ENDPOINT, 0);
     let endpoint = w.mint(unbadged, ALL_RIGHTS, 7).expect("badged");
+    let calls = w
+        .mint_call(unbadged, ALL_RIGHTS, 7)
+        .expect("it may only call");
     w.delete(unbadged).expect("one more is left");
     let threads: Vec<_> = (0..WAITING)
         .map(|_| w.start_thread(50, 1_000, 10_000))
         .collect();
     let wakes = w.sleep();
-    while w.running().is_some() {
-        w.call(endpoint, &[]);
+    let mut caller = None;
+    while let Some(running) = w.running() {
+        // The last at the endpoint, that is.
+        let is_last = threads
+            .iter()
+            .filter(|t| t.handle.at(&w.k).is_blocked())
+            .count()
+            == WAITING - 1;
+        caller = is_last.then_some(running).or(caller);
+        w.call(if is_last { calls } else { endpoint }, &[]);
     }
     w.wake(wakes);
+    w.delete(calls).expect("the message does not need it");
     let delete = label::CNODE_DELETE;
     preempted_call(&mut w, slot::CNODE, delete, &[endpoint, 64], &[]);
     let object = w.cap(endpoint).endpoint().expect("still there").object;
@@ -162,7 +174,11 @@ fn whoever_is_left_at_an_endpoint_that_ends_can_be_changed_and_stopped() {
     };
     let left = queued(&w);
     let first = object.at(&w.k).queue().first();
-    let others = left.iter().filter(|t| Some(t.handle) != first);
+    let calling = left.iter().find(|t| Some(t.handle) == caller);
+    let calling = *calling.expect("it is still there");
+    let others = left
+        .iter()
+        .filter(|t| ![first, caller].contains(&Some(t.handle)));
     let [raised, stopped, .., lowered] = others.copied().collect::<Vec<_>>()[..] else {
         panic!("{} are left", left.len());
     };
@@ -184,6 +200,9 @@ fn whoever_is_left_at_an_endpoint_that_ends_can_be_changed_and_stopped() {
     let before = tree(&w);
     w.invoke(stopped.tcb, label::TCB_SUSPEND, &[], &[])
         .expect("stopped");
+    w.invoke(calling.context, label::SCHED_CONTEXT_UNBIND, &[], &[])
+        .expect("unbound");
+    assert_eq!(calling.handle.at(&w.k).state(), State::Restart);
     assert!(tree(&w) == before);
     let copy = w.copy(endpoint, ALL_RIGHTS).expect("copied");
     w.invoke(
@@ -195,7 +214,7 @@ fn whoever_is_left_at_an_endpoint_that_ends_can_be_changed_and_stopped() {
     .expect("nobody is looked for");
     assert_eq!(object.at(&w.k).queue().first(), first);
     assert_eq!(object.at(&w.k).queue().inspect().root, BranchView::Nowhere);
-    assert_eq!(queued(&w).len(), left.len() - 1);
+    assert_eq!(queued(&w).len(), left.len() - 2);
     w.delete(copy).expect("deleted");
     w.delete(endpoint).expect("deleted");
     assert!(queued(&w).is_empty());

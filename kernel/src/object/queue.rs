@@ -364,6 +364,7 @@ impl Queue {
     /// Removes `thread`, which is in this queue. It is not being emptied.
     #[inline(always)]
     pub fn remove(&self, k: &Kernel, thread: Ref<Tcb>) {
+        debug_assert!(self.admits());
         let links = thread.at(k).links();
         if self.first() == Some(thread) && links.next().is_none() {
             // The only one: the common case of a server's endpoint.
