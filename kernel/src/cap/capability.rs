@@ -19,7 +19,8 @@
 use crate::arch::abi::{Irq, Mapping};
 use crate::mem::objects::region::UntypedMemory;
 use crate::mem::{
-    CNodeWord, ControlKind, Kind, Object, PairWord, PhysAddr, Ref, Slot, Span, Tagged,
+    CNodeWord, ControlKind, Kind, Object, PairBeginning, PairWord, PhysAddr, Ref, Slot, Span,
+    Tagged,
 };
 use crate::object::{Endpoint, FrameRights, Notification, Reply, Rights};
 
@@ -248,10 +249,16 @@ impl Capability {
         })
     }
 
+    /// How capabilities begin that are [plain pairs](Self::plain_pair).
+    #[inline(always)]
+    pub fn beginning_of_pairs() -> PairBeginning {
+        PairBeginning::with(ALL_BUT_ONE)
+    }
+
     /// The CNode, if it has two slots, and the capability no guard.
     #[inline(always)]
-    pub fn plain_pair(self) -> Option<PairWord> {
-        PairWord::of(self.word, ALL_BUT_ONE)
+    pub fn plain_pair(self, beginning: PairBeginning) -> Option<PairWord> {
+        PairWord::of(self.word, beginning)
     }
 
     pub fn untyped(self) -> Option<UntypedMemory> {

@@ -43,9 +43,10 @@ fn walk(k: &View, root: Capability, cptr: u64, depth: u32) -> Option<Found> {
 fn descend(k: &View, mut slot: Ref<Slot>, mut rest: u64, mut bits_left: i32) -> Option<Found> {
     let mut levels = Together::<DEEPER>::new(true);
     let mut bits = Together::<{ WORD_BITS as u64 }>::new(true);
+    let pairs = Capability::beginning_of_pairs();
     while bits_left > 0 {
         // What the deepest spaces are made of.
-        while let Some(pair) = slot.at(k).cap().plain_pair() {
+        while let Some(pair) = slot.at(k).cap().plain_pair(pairs) {
             levels.turn();
             bits.turn();
             (slot, rest) = pair.slot_named_by(rest);

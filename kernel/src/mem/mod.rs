@@ -39,5 +39,5 @@ pub use memory::Memory;
 pub use packed::Packed;
 pub use per_core::PerCore;
 pub use slot::Slot;
-pub use span::{CNodeWord, PairWord, Span};
+pub use span::{CNodeWord, PairBeginning, PairWord, Span};
 pub use tagged::{ControlKind, FixedSize, Kind, Object, Tagged, Zeroed};

@@ -2,6 +2,8 @@
 
 use sandglass_abi::object::TCB_SLOTS;
 
+use crate::arch::opaque_word;
+
 use super::{Kind, Ref, Slot, Tagged};
 
 /// The capability slots of a CNode, a TCB or a zombie: a handle to the first and their number.
@@ -132,12 +134,23 @@ impl CNodeWord {
 #[derive(Clone, Copy)]
 pub struct PairWord(Tagged);
 
-impl PairWord {
-    /// `word`, if it names a CNode with such `flags`.
+/// How words begin that name such CNodes: in a register, since 16 bits of a constant are compared in two instructions.
+#[derive(Clone, Copy)]
+pub struct PairBeginning(u64);
+
+impl PairBeginning {
+    /// With these flags.
     #[inline(always)]
-    pub fn of(word: Tagged, flags: u8) -> Option<PairWord> {
-        word.begins_as(Kind::CNode, 1, flags)
-            .then_some(PairWord(word))
+    pub fn with(flags: u8) -> Self {
+        PairBeginning(opaque_word(Tagged::beginning(Kind::CNode, 1, flags)))
+    }
+}
+
+impl PairWord {
+    /// `word`, if it names such a CNode.
+    #[inline(always)]
+    pub fn of(word: Tagged, beginning: PairBeginning) -> Option<PairWord> {
+        word.begins_as(beginning.0).then_some(PairWord(word))
     }
 
     /// The slot whose number is the first bit of `address`, and the bits behind that.

@@ -235,10 +235,16 @@ impl Tagged {
         Kind((self.0 & KIND_MASK) as u8)
     }
 
-    /// Whether kind and flags, and the size but for its upper bits, are those of `other`, without a mark; one comparison.
-    pub const fn begins_as(self, kind: Kind, size: u64, flags: u8) -> bool {
+    /// How words of `kind` with these flags, and a size with these lower bits, begin, without a mark.
+    pub const fn beginning(kind: Kind, size: u64, flags: u8) -> u64 {
         let word = Self::pack(kind.number(), PhysAddr::new(0), size).with_flags(flags);
-        self.0 as u16 == word.0 as u16
+        word.0 & 0xffff
+    }
+
+    /// Whether the word [begins](Self::beginning) so; one comparison.
+    #[inline(always)]
+    pub const fn begins_as(self, beginning: u64) -> bool {
+        self.0 as u16 == beginning as u16
     }
 
     /// Whether the word is of `kind`; one comparison, mostly of a byte.
