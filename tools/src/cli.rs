@@ -554,17 +554,18 @@ pub struct BenchArgs {
     /// waits for
     #[arg(long, conflicts_with_all = ["smp", "trace", "no_isolation"])]
     pub touches: bool,
-    /// Compare kernels that act against speculation, each in one way and one in all, with the one that ships
-    #[arg(long, conflicts_with_all = ["smp", "trace", "no_isolation", "touches"])]
+    /// Compare a kernel that acts against speculation in all ways with the one that ships
+    #[arg(long, group = "has_more", conflicts_with_all = ["smp", "trace", "no_isolation", "touches"])]
     pub speculation: bool,
     /// Measure instead the boot, from the kernel's first instruction to the root task's, by the size of the root task
-    #[arg(long, conflicts_with_all = ["smp", "trace", "no_isolation", "touches", "speculation"])]
+    #[arg(long, group = "has_more", conflicts_with_all = ["smp", "trace", "no_isolation", "touches", "speculation"])]
     pub boot: bool,
-    /// With `--boot`, also an image of 100 MiB, which takes a minute
-    #[arg(long, requires = "boot")]
+    /// With `--boot`, also an image of 100 MiB, which takes a minute; with `--speculation`, each way by itself, too, for
+    /// which seven kernels are built
+    #[arg(long, requires = "has_more")]
     pub all: bool,
     /// Write what is measured into the book: what capabilities cost that can be called only, with `--touches` what operations
-    /// touch, with `--speculation` what is done against it, or with `--boot` the table of boots, for which all are measured
+    /// touch, with `--speculation` what is done against it, or with `--boot` the table of boots; the last two measure as with `--all`
     #[arg(long, conflicts_with_all = ["smp", "trace", "no_isolation"])]
     pub page: bool,
     /// Also write the figures to FILE as JSON

@@ -117,8 +117,9 @@ fn touches(args: &BenchArgs, root_task: &Path) -> Result<Vec<String>> {
 
 /// Prints what it costs to act against speculation. Returns what is wrong with it.
 fn against_speculation(args: &BenchArgs, root_task: &Path) -> Result<Vec<String>> {
-    let costs = speculation::measure(root_task)?;
-    let table = speculation::table(&costs);
+    let measures = speculation::kernels(args.all || args.page);
+    let costs = speculation::measure(root_task, &measures)?;
+    let table = speculation::table(&costs, &measures);
     print!("{table}");
     write_json(args, &costs)?;
     if args.page {
@@ -128,7 +129,7 @@ fn against_speculation(args: &BenchArgs, root_task: &Path) -> Result<Vec<String>
         .iter()
         .filter_map(speculation::Cost::finding)
         .collect();
-    findings.extend(speculation::PAGE.finding(&table)?);
+    findings.extend(speculation::PAGE.finding_in_columns(&table)?);
     Ok(findings)
 }
 

@@ -71,15 +71,45 @@ impl Page {
     /// # Errors
     /// The page cannot be read, or has no place for it.
     pub fn finding(&self, table: &str) -> Result<Option<String>> {
-        let is_right = self.shown()? == table;
-        let (path, command) = (self.path, self.command);
-        Ok((!is_right).then(|| format!("{path} shows other figures: run `{command}`\n{table}")))
+        Ok(self.difference(&self.shown()?, table))
     }
+
+    /// What is wrong with the page, if it shows something else in the columns that `table` has.
+    ///
+    /// # Errors
+    /// The page cannot be read, or has no place for it.
+    pub fn finding_in_columns(&self, table: &str) -> Result<Option<String>> {
+        let shown = columns_of(&self.shown()?, table);
+        Ok(self.difference(&shown, table))
+    }
+
+    fn difference(&self, shown: &str, table: &str) -> Option<String> {
+        let (path, command) = (self.path, self.command);
+        (shown != table).then(|| format!("{path} shows other figures: run `{command}`\n{table}"))
+    }
+}
+
+/// What `shown` has in the columns whose titles `table` has, too.
+fn columns_of(shown: &str, table: &str) -> String {
+    fn cells(line: &str) -> impl Iterator<Item = &str> {
+        line.trim_matches('|').split('|')
+    }
+    let [titles, wanted] = [shown, table].map(|it| it.lines().next().unwrap_or_default());
+    let wanted: Vec<&str> = cells(wanted).collect();
+    let is_wanted: Vec<bool> = cells(titles).map(|title| wanted.contains(&title)).collect();
+    let mut text = String::new();
+    for line in shown.lines() {
+        let cells = cells(line).zip(&is_wanted);
+        let wanted: Vec<&str> = cells.filter(|it| *it.1).map(|it| it.0).collect();
+        text += &format!("|{}|\n", wanted.join("|"));
+    }
+    text
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::{boot, calls_only, speculation, touches};
+    use super::columns_of;
 
     #[test]
     fn pages_have_places_and_other_figures_are_found() {
@@ -96,5 +126,18 @@ mod tests {
             let finding = page.finding("| other |\n").unwrap().unwrap();
             assert!(finding.contains(page.command), "{finding}");
         }
+    }
+
+    #[test]
+    fn columns_are_found_by_their_titles() {
+        let shown = "| a | b | c |\n| --- | ---: | ---: |\n| x | 1 | 2 |\n";
+        let table = "| a | c |\n| --- | ---: |\n| x | 2 |\n";
+        assert_eq!(columns_of(shown, table), table);
+        assert_eq!(columns_of(shown, shown), shown);
+        assert_ne!(
+            columns_of(shown, &table.replace('2', "1")),
+            table.replace('2', "1")
+        );
+        assert_ne!(columns_of(shown, "| a | d |\n"), "| a | d |\n");
     }
 }

@@ -42,7 +42,7 @@ const MOST_ADDED: f64 = 80.0;
 pub struct Cost {
     name: String,
     plain: f64,
-    /// What each measure adds, in the order of [`Measure::EACH`], and what all of them do.
+    /// What measures add, in the order in which they were asked for; the last is all of them.
     added: Vec<f64>,
 }
 
@@ -59,19 +59,25 @@ impl Cost {
     }
 }
 
-/// Measures the benchmark system on the kernel that ships and on those with each measure and with all, which are taken although
-/// the emulator's processor says that it has none of them.
+/// Of which measures kernels are built: all of them in one, and, with `each`, each in one by itself before that.
+pub fn kernels(each: bool) -> Vec<Measure> {
+    let each = Measure::EACH.into_iter().filter(|_| each);
+    each.chain([Measure::All]).collect()
+}
+
+/// Measures the benchmark system on the kernel that ships and on those with one of `measures`, which is taken although the
+/// emulator's processor says that it has none of them.
 ///
 /// # Errors
 /// Something does not build or run, or a row is missing.
-pub fn measure(root_task: &Path) -> Result<Vec<Cost>> {
+pub fn measure(root_task: &Path, measures: &[Measure]) -> Result<Vec<Cost>> {
     let on = |asked: &[Measure]| {
         let kernel = with(release(Arch::X86_64, Cores::Single), asked)?;
         measure_on(&kernel, Cores::Single, root_task, &[])
     };
     let plain = on(&[])?;
-    let asked = Measure::EACH.into_iter().chain([Measure::All]);
-    let others = asked.map(|measure| on(&[measure, Measure::Assumed]));
+    let others = measures.iter();
+    let others = others.map(|&measure| on(&[measure, Measure::Assumed]));
     let others: Vec<Vec<Row>> = others.collect::<Result<_>>()?;
     compare(&plain, &others)
 }
@@ -99,10 +105,10 @@ fn compare(plain: &[Row], others: &[Vec<Row>]) -> Result<Vec<Cost>> {
     costs.collect()
 }
 
-/// The table.
-pub fn table(costs: &[Cost]) -> String {
-    let names = Measure::EACH.into_iter().chain([Measure::All]);
-    let names: Vec<String> = names
+/// The table of what these measures add.
+pub fn table(costs: &[Cost], measures: &[Measure]) -> String {
+    let names: Vec<String> = measures
+        .iter()
         .map(|measure| format!("`{}`", measure.name()))
         .collect();
     let mut text = format!(
@@ -139,7 +145,7 @@ mod tests {
     fn what_each_adds_stands_beside_what_the_kernel_takes_without() {
         let others: Vec<Vec<Row>> = (0..8).map(|more| rows(200 + more)).collect();
         let costs = compare(&rows(200), &others).unwrap();
-        let table = table(&costs);
+        let table = table(&costs, &kernels(true));
         let row = "| map a page | 200 | +0 | +1 | +2 | +3 | +4 | +5 | +6 | +7 |";
         assert!(table.contains(row), "{table}");
         assert_eq!(table.lines().count(), 2 + OPERATIONS.len());
