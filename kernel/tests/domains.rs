@@ -3,10 +3,11 @@
 use sandglass_abi::boot::slot;
 use sandglass_abi::error::ErrorNumber;
 use sandglass_abi::invocation as label;
+use sandglass_abi::invocation::tcb_flags::FPU_DISABLED;
 use sandglass_abi::object as types;
 use sandglass_abi::sched::domain::{DOMAINS, MAX_DURATION, SCHEDULE_LENGTH};
 use sandglass_kernel::event::{Event, Trap};
-use sandglass_testkit::isa;
+use sandglass_testkit::isa::{self, FPU_WORDS};
 use sandglass_testkit::world::{Refused, Thread, World};
 
 /// Entries of the schedule.
@@ -277,4 +278,48 @@ fn who_is_woken_as_a_turn_ends_is_not_lost() {
     assert_eq!(w.running(), None, "the other domain has nobody");
     w.pass(1_000_000);
     assert_eq!(w.running(), root);
+}
+
+/// The root task, which does without the FPU, in domain 0, and another thread in domain 1, whose registers are in the FPU; it is
+/// the turn of domain 0.
+fn with_the_fpu_of_another_domain(w: &mut World) -> Thread {
+    let root = w.running().expect("the root task");
+    w.invoke(slot::TCB, label::TCB_SET_FLAGS, &[0, FPU_DISABLED], &[])
+        .expect("flags");
+    let thread = w.start_thread(50, 1_000, 1_000);
+    w.invoke(slot::DOMAIN, label::DOMAIN_SET, &[1], &[thread.tcb])
+        .expect("a domain");
+    for (index, domain) in [(0, 1), (1, 0)] {
+        let words = [index, domain, TURN];
+        w.invoke(slot::DOMAIN, label::DOMAIN_SCHEDULE_CONFIGURE, &words, &[])
+            .expect("an entry");
+    }
+    w.call_once(slot::DOMAIN, label::DOMAIN_SCHEDULE_SET_START, &[0], &[]);
+    assert_eq!(w.running(), Some(thread.handle));
+    w.k.machine.set_fpu_registers([0x77; FPU_WORDS]);
+    w.pass(TURN);
+    assert_eq!(w.running(), Some(root), "its domain's turn");
+    thread
+}
+
+/// Ticks of an entry.
+const TURN: u64 = 1_000_000;
+
+/// 07, section 4: the registers of a thread outlive that it does without the FPU for a while, whoever's turn it was.
+#[test]
+fn the_fpu_is_taken_from_a_thread_of_another_domain_with_its_registers() {
+    if DOMAINS == 1 {
+        return;
+    }
+    let mut w = World::new();
+    let thread = with_the_fpu_of_another_domain(&mut w);
+    for words in [[0, FPU_DISABLED], [FPU_DISABLED, 0]] {
+        w.invoke(thread.tcb, label::TCB_SET_FLAGS, &words, &[])
+            .expect("flags");
+        assert_eq!(w.k.core().fpu_owner(), None);
+    }
+    w.pass(TURN);
+    assert_eq!(w.running(), Some(thread.handle));
+    assert!(w.k.machine.fpu_enabled());
+    assert_eq!(w.k.machine.fpu_registers(), [0x77; FPU_WORDS]);
 }

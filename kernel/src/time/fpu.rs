@@ -35,7 +35,7 @@ pub fn switch(k: &Kernel, thread: Ref<Tcb>) {
 pub fn release(k: &Kernel, thread: Ref<Tcb>) {
     let core = k.home(thread);
     if core.fpu_owner() == Some(thread) {
-        if k.is_here(thread) {
+        if thread.at(k).core() == k.core_id() {
             save(k);
         } else {
             k.machine

@@ -209,7 +209,9 @@ impl Machine {
         self.core_of(core).services.get()
     }
 
+    /// `core` does what it is asked for, by another: a machine of its own would not do what a core asks itself.
     pub(in crate::arch) fn serve(&self, core: CoreId) {
+        assert!(core != self.executing(), "a core asks itself");
         let services = &self.core_of(core).services;
         services.set(services.get() + 1);
     }
