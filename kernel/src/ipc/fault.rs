@@ -209,5 +209,8 @@ fn set_registers(k: &Kernel, sender: Ref<Tcb>, thread: Ref<Tcb>, order: Transfer
         const MOST: u64 = (Transfer::LONGEST_REPLY - REGISTER_MRS) as u64;
         context.transfer_set::<MOST>(k, order, REGISTER_MRS..reply.length(), words);
     }
+    if info.length() > 0 {
+        thread.at(k).forget_progress(k);
+    }
     info.label() == 0
 }

@@ -264,6 +264,12 @@ impl Tcb {
         self.progress_age.set(Age::Next);
     }
 
+    /// What a preempted system call left is for no other one: the thread has been given other registers, and what it calls
+    /// next is another call, be it the same in every respect.
+    pub fn forget_progress(&self, _: &Kernel) {
+        self.progress_age.set(Age::None);
+    }
+
     /// Whether the thread could run if it had time.
     pub fn is_runnable(&self) -> bool {
         matches!(self.state.get(), State::Running | State::Restart)

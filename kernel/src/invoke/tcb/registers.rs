@@ -73,6 +73,7 @@ impl Write {
         context.transfer_set::<{ ORDER.len() as u64 }>(k, ORDER, 0..self.count, word);
         context.restart(k);
         context.force_full_restore(k);
+        thread.at(k).forget_progress(k);
         if self.resume {
             thread::resume(k, turn, thread);
         }
@@ -107,6 +108,7 @@ impl CopyFrom {
         if wanted & flags::COPY_TRANSFER_FRAME != 0 {
             to.copy_user_context(k, from, 0, FRAME_REGISTERS);
             to.restart(k);
+            thread.at(k).forget_progress(k);
         }
         if wanted & flags::COPY_TRANSFER_INTEGER != 0 {
             to.copy_user_context(k, from, FRAME_REGISTERS, ORDER.len());
