@@ -5,6 +5,7 @@ use sandglass_abi::boot::slot;
 use sandglass_abi::error::ErrorNumber;
 use sandglass_abi::fault;
 use sandglass_abi::invocation as label;
+use sandglass_abi::invocation::registers_flags as flags;
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
@@ -420,4 +421,172 @@ fn a_budget_that_ends_in_a_long_operation_ends_it() {
         head.time >= start + 10_000 * US,
         "the next budget comes a period later"
     );
+}
+
+/// 03, sections 4.2 and 4.3, and 05, section 6: a thread that is given another address at which it goes on makes another call,
+/// be it the same in every respect; what it had done of the first, and what of that has been taken away, does not count.
+fn retype_of_a_thread_begun_anew(begin: impl FnOnce(&mut World, Thread, u64, u64)) {
+    let mut w = World::new();
+    let endpoint = w.make(types::ENDPOINT, 0);
+    let reply = w.make(types::REPLY, 0);
+    let mut start = 0;
+    let (client, first) = preempted_retype(&mut w, |w, client| {
+        let caps = [endpoint];
+        w.invoke(client.tcb, label::TCB_SET_TIMEOUT_ENDPOINT, &[], &caps)
+            .expect("a handler");
+        w.recv(endpoint, reply);
+        start = w.registers().get(Register::NextIp);
+    });
+    w.pass(150 * US);
+    let info = MessageInfo::from_raw(w.registers().info());
+    assert_eq!(info.label(), fault::TIMEOUT);
+    let untyped = first - 1;
+    w.revoke(untyped).expect("revoked");
+    w.configure(client.context, 100, 1_000, 0, 0);
+    begin(&mut w, client, start, reply);
+    if w.running() != Some(client.handle) {
+        w.recv(endpoint, reply);
+    }
+    assert_eq!(w.running(), Some(client.handle));
+    assert_eq!(w.registers().get(Register::NextIp), start);
+    retype(&mut w, untyped, first);
+    assert_eq!(w.result(client.handle), Ok(vec![]));
+    let missing = (0..64).filter(|i| w.cap(first + i).is_null()).count();
+    assert_eq!(missing, 0, "objects that a successful Retype did not make");
+}
+
+#[test]
+fn a_thread_with_registers_written_makes_another_call() {
+    retype_of_a_thread_begun_anew(|w, client, start, _| {
+        let words = [flags::WRITE_RESUME_TARGET, 1, start];
+        w.invoke(client.tcb, label::TCB_WRITE_REGISTERS, &words, &[])
+            .expect("begun anew");
+    });
+}
+
+#[test]
+fn a_thread_with_registers_of_another_makes_another_call() {
+    retype_of_a_thread_begun_anew(|w, client, start, _| {
+        let model = w.make_thread(50, 8);
+        w.invoke(model.tcb, label::TCB_WRITE_REGISTERS, &[0, 1, start], &[])
+            .expect("written");
+        let words = [flags::COPY_RESUME_TARGET | flags::COPY_TRANSFER_FRAME];
+        w.invoke(client.tcb, label::TCB_COPY_REGISTERS, &words, &[model.tcb])
+            .expect("begun anew");
+    });
+}
+
+#[test]
+fn a_thread_whose_timeout_is_answered_with_registers_makes_another_call() {
+    retype_of_a_thread_begun_anew(|w, _, start, reply| {
+        let info = MessageInfo::new(0, 0, 0, 1);
+        w.syscall(Syscall::Send, reply, 0, info, &[start]);
+    });
+}
+
+/// What becomes of twenty senders with a badge, if the CancelBadgedSends that is to restart them is preempted, and then, of
+/// those that it has not come to, one is given this priority, which it has or not: how many are left at the endpoint.
+fn left_by_a_cancellation(priority: Option<u64>) -> usize {
+    let mut w = World::new();
+    lower_root(&mut w);
+    let endpoint = w.make(types::ENDPOINT, 0);
+    let badged = w.mint(endpoint, ALL, 7).expect("badged");
+    let other_badge = w.mint(endpoint, ALL, 8).expect("badged");
+    let wakes_by = w.make(types::NOTIFICATION, 0);
+    let other = w.start_thread(250, 1_000, 10_000);
+    assert_eq!(w.running(), Some(other.handle));
+    w.wait(wakes_by);
+    let start = |w: &mut World| w.start_thread(50, 1_000, 10_000);
+    let bystander = start(&mut w);
+    let threads: Vec<Thread> = (0..20).map(|_| start(&mut w)).collect();
+    let sleep = w.sleep();
+    while let Some(sender) = w.running() {
+        let is_bystander = sender == bystander.handle;
+        w.call(if is_bystander { other_badge } else { badged }, &[]);
+    }
+    w.wake(sleep);
+    let root = w.running().expect("the root task");
+    let words = [badged, 64];
+    w.k.machine.set_interrupt_pending(true);
+    w.call_once(slot::CNODE, label::CNODE_CANCEL_BADGED_SENDS, &words, &[]);
+    w.k.machine.set_interrupt_pending(false);
+    let sends = |w: &World, thread: &&Thread| {
+        let state = thread.handle.at(&w.k).state();
+        matches!(state, State::BlockedOnSend { .. })
+    };
+    let waiting: Vec<Thread> = threads.iter().filter(|it| sends(&w, it)).copied().collect();
+    assert!((1..20).contains(&waiting.len()), "{}", waiting.len());
+    w.wake(wakes_by);
+    assert_eq!(w.running(), Some(other.handle));
+    if let Some(priority) = priority {
+        for thread in [waiting[3], bystander] {
+            let set = w.invoke(
+                thread.tcb,
+                label::TCB_SET_PRIORITY,
+                &[priority],
+                &[slot::TCB],
+            );
+            set.expect("a priority");
+        }
+    }
+    w.wait(wakes_by);
+    assert_eq!(w.running(), Some(root));
+    finish_call(&mut w);
+    w.result(root).expect("cancelled");
+    assert!(sends(&w, &&bystander), "of another badge");
+    threads.iter().filter(|it| sends(&w, it)).count()
+}
+
+/// 02, section 7.4: every queued sender with the badge is restarted, whatever place it has meanwhile.
+#[test]
+fn no_sender_escapes_a_cancellation_by_another_place() {
+    for priority in [None, Some(10), Some(50), Some(60)] {
+        assert_eq!(left_by_a_cancellation(priority), 0, "{priority:?}");
+    }
+}
+
+/// The same where another cancellation was preempted in between, on the same core: the first begins anew.
+#[test]
+fn a_cancellation_that_another_one_followed_begins_anew() {
+    let mut w = World::new();
+    lower_root(&mut w);
+    let [first, second] = [7, 8].map(|badge| {
+        let endpoint = w.make(types::ENDPOINT, 0);
+        w.mint(endpoint, ALL, badge).expect("badged")
+    });
+    let wakes_by = w.make(types::NOTIFICATION, 0);
+    let other = w.start_thread(250, 1_000, 10_000);
+    assert_eq!(w.running(), Some(other.handle));
+    w.wait(wakes_by);
+    w.queue_senders(second);
+    let start = |w: &mut World| w.start_thread(50, 1_000, 10_000);
+    let threads: Vec<Thread> = (0..20).map(|_| start(&mut w)).collect();
+    let sleep = w.sleep();
+    while w.running().is_some() {
+        w.call(first, &[]);
+    }
+    w.wake(sleep);
+    let root = w.running().expect("the root task");
+    let cancel = |w: &mut World, badged| {
+        w.k.machine.set_interrupt_pending(true);
+        let words = [badged, 64];
+        w.call_once(slot::CNODE, label::CNODE_CANCEL_BADGED_SENDS, &words, &[]);
+        w.k.machine.set_interrupt_pending(false);
+    };
+    let sends = |w: &World, thread: &&Thread| {
+        let state = thread.handle.at(&w.k).state();
+        matches!(state, State::BlockedOnSend { .. })
+    };
+    cancel(&mut w, first);
+    w.wake(wakes_by);
+    assert_eq!(w.running(), Some(other.handle));
+    cancel(&mut w, second);
+    let waiting = threads.iter().find(|it| sends(&w, it)).expect("a sender");
+    let set = w.invoke(waiting.tcb, label::TCB_SET_PRIORITY, &[60], &[slot::TCB]);
+    set.expect("a priority");
+    w.wait(wakes_by);
+    assert_eq!(w.running(), Some(root));
+    finish_call(&mut w);
+    w.result(root).expect("cancelled");
+    assert_eq!(threads.iter().filter(|it| sends(&w, it)).count(), 0);
 }

@@ -8,7 +8,7 @@ use crate::arch::abi::space;
 use crate::arch::bounds;
 use crate::cap::{derivation, Capability};
 use crate::mem::{Ref, Slot};
-use crate::object::{Cancelled, EndpointState, ResumePoint, Rights, State, Tcb};
+use crate::object::{Cancellation, EndpointState, ResumePoint, Rights};
 use crate::time::{account, Preempted, Turn};
 use crate::{thread, Kernel, View};
 
@@ -148,18 +148,24 @@ fn cancel_badged_sends(
     }
     // Here, where one way leads by: a mark has no instruction of its own, and behind two ways that meet it could be that of both.
     bounds::commit();
-    let this = (cap.object.address(), cap.badge);
-    // On from where a preempted execution of this very call has come.
+    let this = |until| Cancellation {
+        endpoint: cap.object.address(),
+        badge: cap.badge,
+        until,
+    };
+    // On from where a preempted execution of this very call has come, if senders that took other places since were cancelled.
     let (mut next, until) = match call.caller.at(k).progress() {
-        Some(ResumePoint::CancelBadgedSends(begun, Cancelled { at, until })) if begun == this => {
-            (endpoint.queue().first_after(k, at), until)
+        Some(ResumePoint::CancelBadgedSends(begun, at))
+            if begun == this(begun.until) && k.core().cancellation() == Some(begun) =>
+        {
+            (endpoint.queue().first_after(k, at), begun.until)
         }
         _ => (endpoint.queue().first(), k.next_sequence()),
     };
     // Ends: each step goes to a greater key, and nobody is queued while this runs.
     while let Some(sender) = next {
         let (at, behind) = (sender.at(k).links().key(), sender.at(k).links().next());
-        if at.position() < until && is_sender_with(k, sender, cap.badge) {
+        if this(until).concerns(k, sender) {
             endpoint.queue().remove(k, sender);
             turn.reschedule(k);
             thread::restart_or_give_up(k, sender);
@@ -167,15 +173,12 @@ fn cancel_badged_sends(
         next = behind;
         if next.is_some() && account::preemption_point(k).is_err() {
             turn.reschedule(k);
-            let progress = ResumePoint::CancelBadgedSends(this, Cancelled { at, until });
+            let progress = ResumePoint::CancelBadgedSends(this(until), at);
             call.caller.at(k).leave_progress(k, progress);
+            k.core().set_cancellation(k, Some(this(until)));
             return Err(Preempted.into());
         }
     }
     turn.reschedule(k);
     Ok(())
-}
-
-fn is_sender_with(k: &Kernel, thread: Ref<Tcb>, badge: u64) -> bool {
-    matches!(thread.at(k).state(), State::BlockedOnSend { sender, .. } if sender.badge == badge)
 }

@@ -1,6 +1,6 @@
 //! The state of one core: who runs, on whose time, and who waits for the processor.
 
-use crate::Kernel;
+use crate::{Kernel, View};
 use core::cell::Cell;
 use core::mem::offset_of;
 use core::ops::Deref;
@@ -8,8 +8,8 @@ use core::ops::Deref;
 use super::domain::DOMAINS;
 use super::ready::ReadyQueues;
 use super::release::ReleaseQueues;
-use super::{records, SchedContext, Tcb};
-use crate::mem::Ref;
+use super::{records, SchedContext, State, Tcb};
+use crate::mem::{PhysAddr, Ref};
 
 /// The threads of a domain on a core that want to run.
 #[repr(C)]
@@ -20,6 +20,30 @@ pub struct Queues {
     // look at both.
     /// Those that wait for their budget.
     pub release: ReleaseQueues,
+}
+
+/// Whom a CancelBadgedSends restarts, objects by address: those who wait to send to this endpoint, with this badge, and took
+/// their places before this number was given out, which none other has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cancellation {
+    pub endpoint: PhysAddr,
+    pub badge: u64,
+    pub until: u64,
+}
+
+impl Cancellation {
+    #[inline(always)]
+    pub fn concerns(self, k: &View, thread: Ref<Tcb>) -> bool {
+        let tcb = thread.at(k);
+        match tcb.state() {
+            State::BlockedOnSend { endpoint, sender } => {
+                sender.badge == self.badge
+                    && endpoint.address() == self.endpoint
+                    && tcb.links().key().position() < self.until
+            }
+            _ => false,
+        }
+    }
 }
 
 /// One core, and the queues of the domain that runs there. `None` as thread or context stands for idleness, which
@@ -38,6 +62,7 @@ pub struct Core {
     reprogram: Cell<bool>,
     domain: Cell<u8>,
     queues: [Queues; DOMAINS as usize],
+    cancellation: Cell<Option<Cancellation>>,
     pub trace: records::OfCore,
 }
 
@@ -63,6 +88,7 @@ impl Core {
                     release: ReleaseQueues::new(),
                 }
             }; DOMAINS as usize],
+            cancellation: Cell::new(None),
             trace: records::OfCore::new(),
         }
     }
@@ -85,6 +111,9 @@ impl Core {
         reprogram, set_reprogram: bool;
         /// For when the timer is programmed, in ticks; `u64::MAX` if it has fired.
         armed, set_armed: u64;
+        /// Of the CancelBadgedSends that was preempted last on this core. It stays when that has ended, and concerns nobody
+        /// then; and when that is never gone on with: whoever it concerns is restarted when given another place.
+        cancellation, set_cancellation: Option<Cancellation>;
         /// The thread whose registers are in the FPU.
         fpu_owner, set_fpu_owner: Option<Ref<Tcb>>;
     }

@@ -21,7 +21,7 @@ pub mod rights;
 pub mod sched_context;
 pub mod tcb;
 
-pub use self::core::{Core, Queues};
+pub use self::core::{Cancellation, Core, Queues};
 pub use constants::Constants;
 pub use domain::{DomainSchedule, DOMAINS};
 pub use endpoint::{Endpoint, EndpointState};
@@ -32,4 +32,4 @@ pub use queue::{Key, Queue};
 pub use reply::{Above, Reply};
 pub use rights::{FrameRights, Rights};
 pub use sched_context::{Parameters, Queued, Refill, SchedContext};
-pub use tcb::{Cancelled, Place, ResumePoint, Retyping, Sender, State, Tcb, TcbSlot};
+pub use tcb::{Place, ResumePoint, Retyping, Sender, State, Tcb, TcbSlot};

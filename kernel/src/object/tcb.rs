@@ -9,7 +9,7 @@ use core::cell::Cell;
 
 use super::queue::Links;
 use super::ready::ReadyLinks;
-use super::{Endpoint, Fault, Key, Notification, Reply, Rights, SchedContext};
+use super::{Cancellation, Endpoint, Fault, Key, Notification, Reply, Rights, SchedContext};
 use crate::arch::{abi::object::Progress, Context, FpuState};
 use crate::cores::CoreId;
 use crate::mem::{PhysAddr, Ref, Slot};
@@ -81,20 +81,11 @@ pub const NAME_BYTES: usize = 64;
 /// looked at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ResumePoint {
-    /// That of an endpoint, and a badge.
-    CancelBadgedSends((PhysAddr, u64), Cancelled),
+    /// With the last sender looked at.
+    CancelBadgedSends(Cancellation, Key),
     /// With the number of objects that exist.
     Retype(Retyping, u64),
     Arch(Progress),
-}
-
-/// How far a CancelBadgedSends has come.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Cancelled {
-    /// The last sender looked at.
-    pub at: Key,
-    /// Senders that came after the call began are not its business.
-    pub until: u64,
 }
 
 /// What a Retype is about.
