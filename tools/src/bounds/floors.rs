@@ -30,10 +30,10 @@ pub const fn of(arch: Arch) -> &'static [Floor] {
 const X86_64: &[Floor] = &[
     floor("cancel-badged-sends", 10, 690),
     floor("cancel-badged-sends", 1_000, 695),
-    floor("endpoint-delete-senders", 10, 701),
-    floor("endpoint-delete-senders", 1_000, 701),
-    floor("endpoint-delete-receivers", 10, 705),
-    floor("endpoint-delete-receivers", 1_000, 705),
+    floor("endpoint-delete-senders", 10, 700),
+    floor("endpoint-delete-senders", 1_000, 700),
+    floor("endpoint-delete-receivers", 10, 704),
+    floor("endpoint-delete-receivers", 1_000, 704),
     floor("retype-tcb", 256, 1_571),
 ];
 
