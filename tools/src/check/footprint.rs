@@ -22,7 +22,7 @@ const INIT: u64 = 32 * KIB;
 const AARCH64_INIT: u64 = 28 * KIB;
 /// Maximum bytes of data that is not code: with one core, and for each further one. On aarch64 the first tables of
 /// translations are a part of it.
-const DATA: u64 = 96 * KIB;
+const DATA: u64 = 98 * KIB;
 const AARCH64_DATA: u64 = 164 * KIB;
 const DATA_PER_CORE: u64 = 64 * KIB;
 /// For each further domain, on one core: its queues.
