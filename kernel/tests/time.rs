@@ -349,7 +349,7 @@ fn a_thread_that_configures_its_own_context_has_the_new_budget_at_once() {
         w.configure(slot::SCHED_CONTEXT, 5000, 5000, 0, 0);
         w.configure(slot::SCHED_CONTEXT, budget, period, 0, 0);
         let entered = w.k.core().now();
-        assert_eq!(w.k.core().budget_end(), entered + budget * US);
+        assert_eq!(w.k.core().budget_end(&w.k), entered + budget * US);
         // A microsecond early, or not (04, section 1).
         let end = entered + budget * US;
         assert_eq!(w.k.machine.deadline(), end - isa::PRECISION);

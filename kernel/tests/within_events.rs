@@ -56,7 +56,7 @@ fn a_deletion_that_ends_at_its_last_look_costs_no_more_than_the_budget() {
         let start = w.now();
         w.k.machine.set_ticks_per_look(LOOK);
         for &endpoint in &endpoints {
-            let end = w.k.core().budget_end();
+            let end = w.k.core().budget_end(&w.k);
             if w.running() != Some(thread.handle) || end < w.now() + left {
                 break;
             }
@@ -71,7 +71,7 @@ fn a_deletion_that_ends_at_its_last_look_costs_no_more_than_the_budget() {
             let head = Refills::of(&w.k, context).head();
             let runs = w.running() == Some(thread.handle);
             assert!(!runs || head.time <= w.now(), "it runs on time to come");
-            let lasts = w.now() + w.k.constants.min_budget() <= w.k.core().budget_end();
+            let lasts = w.now() + w.k.constants.min_budget() <= w.k.core().budget_end(&w.k);
             assert!(!runs || lasts, "it runs on less than the least budget");
         }
         w.k.machine.set_ticks_per_look(0);

@@ -33,10 +33,10 @@ pub fn the_current_thread_has_budget(census: &Census) -> Finding {
 fn has_budget(k: &Kernel, core: &Core) -> Finding {
     let Some(thread) = core.thread() else {
         require!(
-            core.context().is_none() && core.budget_end() == u64::MAX,
+            core.context().is_none() && core.budget_end(k) == u64::MAX,
             "nobody runs, but {:?} pays until {}",
             core.context(),
-            core.budget_end()
+            core.budget_end(k)
         );
         return Ok(());
     };
@@ -62,9 +62,9 @@ fn has_budget(k: &Kernel, core: &Core) -> Finding {
         .wrapping_sub(core.consumed())
         .wrapping_add(head.amount);
     require!(
-        core.budget_end() == end,
+        core.budget_end(k) == end,
         "the budget of {handle:?} ends at {end}, not {}",
-        core.budget_end()
+        core.budget_end(k)
     );
     if !context.is_round_robin() {
         require!(

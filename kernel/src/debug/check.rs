@@ -54,7 +54,7 @@ fn check_context(k: &Kernel, handle: Ref<SchedContext>) {
     if core.context() == Some(handle) {
         let paid = core.now() - core.consumed();
         check(
-            core.budget_end() == paid + head.amount,
+            core.budget_end(k) == paid + head.amount,
             "the end of the budget",
         );
         check(head.time <= core.now(), "the head of the context that pays");

@@ -138,7 +138,7 @@ pub fn take_trap(
 /// Whether the budget of the current context is used up, but its domain's turn lasts, and no time has come for anybody.
 #[inline(always)]
 fn is_over(k: &View, core: &Core) -> bool {
-    account::check_budget(k, core) == Charge::Exhausted
+    account::check_budget(core) == Charge::Exhausted
         && !account::domain_is_over(k)
         && !core.is_anybody_due()
 }
@@ -147,7 +147,7 @@ fn is_over(k: &View, core: &Core) -> bool {
 /// `due` allows, the timer is right, and nothing is left of an earlier system call of `caller`.
 #[inline(always)]
 fn is_ordinary(k: &View, core: &Core, caller: Ref<Tcb>, due: Due) -> bool {
-    account::check_budget(k, core) == Charge::Paid
+    account::check_budget(core) == Charge::Paid
         && !account::domain_is_over(k)
         && (!core.is_anybody_due()
             || match due {

@@ -50,7 +50,7 @@ pub fn stop(k: &Kernel, turn: &Turn, thread: Ref<Tcb>) {
     core.set_now(k, core.now().max(left));
     // Whatever it was about to ask of the kernel, it will ask again.
     thread.at(k).set_state(k, State::Restart);
-    match account::check_budget(k, core) {
+    match account::check_budget(core) {
         Charge::Paid => {
             account::commit(k, core);
             core.ready.enqueue(k, thread);

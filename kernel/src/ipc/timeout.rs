@@ -24,7 +24,7 @@ pub fn raise(k: &Kernel, turn: &Turn, thread: Ref<Tcb>, handler: EndpointCap) {
 /// as if it could not, but nothing is charged.
 #[inline(always)]
 pub fn settle(k: &Kernel, turn: &Turn) -> Charge {
-    let charge = account::check_budget(k, k.core());
+    let charge = account::check_budget(k.core());
     match charge {
         Charge::Paid => {}
         Charge::Exhausted => exhausted(k, turn, k.core()),

@@ -55,7 +55,7 @@ pub struct Core {
     context: Cell<Option<Ref<SchedContext>>>,
     now: Cell<u64>,
     paid: Cell<u64>,
-    budget_end: Cell<u64>,
+    pays_until: Cell<u64>,
     armed: Cell<u64>,
     fpu_owner: Cell<Option<Ref<Tcb>>>,
     undecided: Cell<bool>,
@@ -78,7 +78,7 @@ impl Core {
             paid: Cell::new(0),
             undecided: Cell::new(false),
             reprogram: Cell::new(false),
-            budget_end: Cell::new(u64::MAX),
+            pays_until: Cell::new(u64::MAX),
             armed: Cell::new(u64::MAX),
             fpu_owner: Cell::new(None),
             domain: Cell::new(0),
@@ -98,9 +98,9 @@ impl Core {
         thread, set_thread: Option<Ref<Tcb>>;
         /// The scheduling context that pays.
         context: Option<Ref<SchedContext>>;
-        /// When the head refill of the current context is used up, in ticks; `u64::MAX` if nobody
-        /// pays. Out of date from when the context pays until [`Self::set_context`].
-        budget_end: u64;
+        /// Until when the current context can pay for an event: the end of its head refill but for the least budget, in ticks;
+        /// `u64::MAX` if nobody pays. Out of date from when the context pays until [`Self::set_context`].
+        pays_until: u64;
         /// Time of entry to the kernel, in ticks.
         now, set_now: u64;
         /// The domain that runs, which new threads belong to.
@@ -127,18 +127,19 @@ impl Core {
     /// From now on `context` pays, whose head refill has `amount` ticks; both are `None` for
     /// idleness.
     #[inline(always)]
-    pub fn set_context(&self, _: &Kernel, context: Option<(Ref<SchedContext>, u64)>) {
-        match context {
-            Some((context, amount)) => {
-                self.context.set(Some(context));
-                // Amounts are at most an eighth of the range.
-                self.budget_end.set(self.paid.get() + amount);
-            }
-            None => {
-                self.context.set(None);
-                self.budget_end.set(u64::MAX);
-            }
-        }
+    pub fn set_context(&self, k: &Kernel, context: Option<(Ref<SchedContext>, u64)>) {
+        self.context.set(context.map(|(context, _)| context));
+        self.pays_until.set(match context {
+            // A context that pays has the least budget. Amounts are at most an eighth of the range.
+            Some((_, amount)) => self.paid.get() + amount - k.constants.min_budget(),
+            None => u64::MAX,
+        });
+    }
+
+    /// When the head refill of the current context is used up, in ticks; `u64::MAX` if nobody pays. Out of date as
+    /// [`Self::pays_until`] is.
+    pub fn budget_end(&self, k: &View) -> u64 {
+        self.pays_until().saturating_add(k.constants.min_budget())
     }
 
     /// Whether the time has come for anybody who waits for a refill.

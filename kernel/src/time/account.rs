@@ -42,8 +42,8 @@ pub fn update_time(k: &Kernel, core: &Core) {
 }
 
 /// Checks the budget of the current context of `core` (04, section 6.1). Idleness always pays.
-pub fn check_budget(k: &View, core: &Core) -> Charge {
-    if core.now() + k.constants.min_budget() <= core.budget_end() {
+pub fn check_budget(core: &Core) -> Charge {
+    if core.now() <= core.pays_until() {
         Charge::Paid
     } else {
         Charge::Exhausted
@@ -145,7 +145,7 @@ pub fn report_consumed(k: &Kernel, context: Ref<SchedContext>) -> u64 {
 pub fn read_clock_again(k: &Kernel) -> Result<(), Preempted> {
     let core = k.core();
     update_time(k, core);
-    match check_budget(k, core) {
+    match check_budget(core) {
         Charge::Paid if !domain_is_over(k) => Ok(()),
         _ => Err(Preempted),
     }

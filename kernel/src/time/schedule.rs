@@ -105,7 +105,7 @@ pub fn set_priority(k: &Kernel, turn: &Turn, thread: Ref<Tcb>, priority: u8) {
         return set_priority_of_other(k, turn, thread, priority);
     }
     thread.at(k).set_priority(k, priority);
-    if core.ready.has_above(priority) || core.release.earliest() < core.budget_end() {
+    if core.ready.has_above(priority) || core.release.earliest() < core.budget_end(k) {
         turn.reschedule(k);
     }
 }
@@ -425,7 +425,7 @@ pub fn arm(k: &Kernel) {
 fn arm_on(k: &Kernel, core: &Core) {
     // A refill is longer than the precision.
     let precision = k.constants.timer_precision();
-    let mut deadline = core.budget_end() - precision;
+    let mut deadline = core.budget_end(k) - precision;
     if DOMAINS > 1 {
         deadline = deadline.min(k.domains.end().saturating_sub(precision));
     }
