@@ -284,6 +284,10 @@ const DAMAGES: &[Damage] = &[
         let root = scene.of(isa::DAMAGED.1);
         scene.poke(root, DATA, 5);
     }),
+    ("threads_remember_their_own", |scene| {
+        // As if who takes it away said so to nobody.
+        scene.pair.k.arch.asids.set(&scene.pair.k, 0, None);
+    }),
     ("objects_lie_below_the_watermark", |scene| {
         let used = |cap: Capability| {
             cap.untyped()

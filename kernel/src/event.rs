@@ -2,9 +2,9 @@
 
 use sandglass_abi::syscall::Syscall;
 
-use crate::arch::abi::{space, Exception};
-use crate::arch::Platform;
+use crate::arch::abi::Exception;
 pub use crate::arch::Trap;
+use crate::arch::{spaces, Platform};
 use crate::debug::{self, check};
 use crate::fast::{self, Line, Outcome, Request, Switch};
 use crate::invoke::irq;
@@ -164,12 +164,15 @@ pub fn stay(k: &Kernel, caller: Ref<Tcb>) -> Next {
     Next::Thread(caller)
 }
 
-/// Ends an event after which `next`, in no queue, runs on what paid before.
+/// Ends an event after which `next`, in no queue, which was blocked, runs on what paid before.
 #[inline(always)]
 pub fn hand_over(k: &Kernel, next: Ref<Tcb>) -> Next {
     let before = k.core().thread();
     schedule::hand_over(k, next);
-    enter_thread(k, next);
+    spaces::switch(k, next);
+    fpu::switch(k, next);
+    // Who yielded did not block since.
+    debug_assert!(next.at(k).yield_to().is_none());
     check::touched(k, before);
     Next::Thread(next)
 }
@@ -322,7 +325,7 @@ fn user_fault(k: &Kernel, turn: &Turn, before: Option<Ref<Tcb>>, exception: Exce
 /// Makes the state of `thread`, which did not run before, that of the machine.
 #[inline(always)]
 fn enter_thread(k: &Kernel, thread: Ref<Tcb>) {
-    space::switch(k, thread);
+    spaces::switch(k, thread);
     fpu::switch(k, thread);
     if thread.at(k).yield_to().is_some() {
         yielding::report_yield(k, thread);

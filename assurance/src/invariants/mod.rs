@@ -88,6 +88,7 @@ invariants! {
     running::the_state_in_the_fpu_is_of_its_core,
     spaces::tables_have_one_owner,
     spaces::identifiers_name_their_roots,
+    spaces::threads_remember_their_own,
     memory::objects_lie_below_the_watermark,
     memory::free_memory_is_zero,
     devices::issued_interrupts_have_handlers,

@@ -4,6 +4,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use sandglass_kernel::arch::abi::object::table::Table;
+use sandglass_kernel::arch::spaces;
 use sandglass_kernel::mem::Ref;
 use sandglass_model::state::{Entry, Level};
 
@@ -51,6 +52,19 @@ pub fn tables_have_one_owner(census: &Census) -> Finding {
                 spaces.check(root.address().get(), Level::Pml4, asid, 0)?;
             }
         }
+    }
+    Ok(())
+}
+
+/// Whatever a thread remembers of its address space is what its capability names.
+pub fn threads_remember_their_own(census: &Census) -> Finding {
+    for &thread in &census.threads {
+        require!(
+            spaces::remembers_its_own(census.k, thread),
+            "{thread:?} remembers {:?}, in state {} of the address spaces",
+            thread.at(census.k).space(),
+            census.k.core().spaces()
+        );
     }
     Ok(())
 }

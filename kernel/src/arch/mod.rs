@@ -26,8 +26,10 @@ pub mod no_debugging;
 #[cfg(target_os = "none")]
 mod opaque;
 pub mod pool;
+pub mod remembered;
 #[cfg(target_os = "none")]
 pub mod requests;
+pub mod spaces;
 mod trap;
 #[cfg(target_os = "none")]
 pub mod turn;

@@ -57,11 +57,12 @@ pub struct Core {
     paid: Cell<u64>,
     pays_until: Cell<u64>,
     armed: Cell<u64>,
-    fpu_owner: Cell<Option<Ref<Tcb>>>,
+    spaces: Cell<u64>,
     undecided: Cell<bool>,
     reprogram: Cell<bool>,
     domain: Cell<u8>,
     queues: [Queues; DOMAINS as usize],
+    fpu_owner: Cell<Option<Ref<Tcb>>>,
     cancellation: Cell<Option<Cancellation>>,
     pub trace: records::OfCore,
 }
@@ -81,6 +82,7 @@ impl Core {
             pays_until: Cell::new(u64::MAX),
             armed: Cell::new(u64::MAX),
             fpu_owner: Cell::new(None),
+            spaces: Cell::new(1),
             domain: Cell::new(0),
             queues: [const {
                 Queues {
@@ -101,6 +103,9 @@ impl Core {
         /// Until when the current context can pay for an event: the end of its head refill but for the least budget, in ticks;
         /// `u64::MAX` if nobody pays. Out of date from when the context pays until [`Self::set_context`].
         pays_until: u64;
+        /// Number of the state in which address spaces are: it grows when a thread may have lost its own, so that what threads
+        /// [remember](Tcb::space) of an older one counts no more. Not 0. It does not run out in 500 years of one in a nanosecond.
+        spaces, set_spaces: u64;
         /// Time of entry to the kernel, in ticks.
         now, set_now: u64;
         /// The domain that runs, which new threads belong to.

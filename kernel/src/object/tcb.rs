@@ -10,7 +10,7 @@ use core::cell::Cell;
 use super::queue::Links;
 use super::ready::ReadyLinks;
 use super::{Cancellation, Endpoint, Fault, Key, Notification, Reply, Rights, SchedContext};
-use crate::arch::{abi::object::Progress, Context, FpuState};
+use crate::arch::{abi::object::Progress, remembered::Remembered, Context, FpuState};
 use crate::cores::CoreId;
 use crate::mem::{PhysAddr, Ref, Slot};
 
@@ -129,6 +129,7 @@ pub struct Tcb {
     core: Cell<CoreId>,
     fpu_disabled: Cell<bool>,
     progress_age: Cell<Age>,
+    space: Cell<Remembered>,
     fpu: FpuState,
     buffer_address: Cell<u64>,
     // Near the mark of an address that names a node (`queue`): so each step of a search takes two instructions less.
@@ -182,6 +183,7 @@ impl Tcb {
             fpu_disabled: Cell::new(false),
             progress: Cell::new(None),
             progress_age: Cell::new(Age::None),
+            space: Cell::new(Remembered::NOTHING),
             name: Cell::new([0; NAME_BYTES]),
         }
     }
@@ -214,6 +216,8 @@ impl Tcb {
         buffer_address, set_buffer_address: u64;
         /// The fault that the thread waits to have handled.
         fault, set_fault: Option<Fault>;
+        /// What is known of the thread's address space.
+        space, set_space: Remembered;
         place, set_place: Place;
         priority, set_priority: u8;
         max_controlled_priority, set_max_controlled_priority: u8;

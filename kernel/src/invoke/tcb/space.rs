@@ -3,8 +3,7 @@
 
 use sandglass_abi::invocation as label;
 
-use crate::arch::abi::space;
-use crate::arch::bounds;
+use crate::arch::{bounds, spaces};
 use crate::cap::{derivation, Capability};
 use crate::invoke::cnode::with_data;
 use crate::invoke::deletion::{Deletion, Install};
@@ -73,7 +72,7 @@ impl Spaces {
         if let Some((cspace, vspace)) = self.roots {
             put(TcbSlot::CSpace, cspace)?;
             put(TcbSlot::VSpace, vspace)?;
-            space::changed(k, thread);
+            spaces::changed(k, thread);
         }
         if let Some((address, frame)) = self.buffer {
             put(TcbSlot::Buffer, frame)?;

@@ -24,11 +24,31 @@ pub enum Trigger {
 }
 
 /// What names an address space to the machine.
+/// As a register for the root has it: its root table, below 2^48, and above that its identifier, which tags its translations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Space {
-    pub root: PhysAddr,
-    /// Its identifier, which tags its translations; not 0.
-    pub asid: u16,
+pub struct Space(u64);
+
+impl Space {
+    /// Bits of an address.
+    const ADDRESS_BITS: u32 = 48;
+
+    /// No address space.
+    pub const NONE: Self = Space(0);
+
+    /// That of the table at `root` with this identifier, which is not 0.
+    pub const fn new(root: PhysAddr, asid: u16) -> Self {
+        Space(root.get() | (asid as u64) << Self::ADDRESS_BITS)
+    }
+
+    /// Its root table.
+    pub const fn root(self) -> PhysAddr {
+        PhysAddr::new(self.0 & ((1 << Self::ADDRESS_BITS) - 1))
+    }
+
+    /// The word for the register.
+    pub const fn word(self) -> u64 {
+        self.0
+    }
 }
 
 /// What is to be done to the caches (07, section 9).

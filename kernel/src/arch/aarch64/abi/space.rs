@@ -7,8 +7,8 @@ use super::object::paging::VSpace;
 use super::object::table::Table;
 use super::Space;
 use crate::arch::abi::pte::Level;
-use crate::arch::Platform;
-use crate::cores::{CoreId, CORES};
+use crate::arch::spaces::{self, running};
+use crate::cores::CORES;
 use crate::ipc::stall;
 use crate::mem::{objects, Ref};
 use crate::object::{Tcb, TcbSlot};
@@ -70,56 +70,25 @@ pub fn find<'k>(k: &'k View, root: &'k Table, vaddr: u64) -> End<'k> {
     walk(k, root, vaddr)
 }
 
-/// The identifier and the root table of the address space of `thread`, unless that is gone or never was.
+/// The address space of `thread`, unless that is gone or never was.
 #[inline(always)]
-fn own_root(k: &View, thread: Ref<Tcb>) -> Option<(u16, Ref<VSpace>)> {
+pub fn own(k: &View, thread: Ref<Tcb>) -> Option<Space> {
     let cap = objects::tcb_slot(thread, TcbSlot::VSpace).at(k).cap();
     let (asid, root) = (cap.root_asid()?, cap.root()?);
     let pool = k.arch.asids.pool(asid)?;
-    pool.at(k).names(asid, root).then_some((asid, root))
-}
-
-/// Makes user code of `thread` run in its address space; one whose address space is gone, or that
-/// never had one, runs where nothing is mapped (07, section 8).
-#[inline(always)]
-pub fn switch(k: &Kernel, thread: Ref<Tcb>) {
-    match own_root(k, thread) {
-        Some((asid, root)) => k.machine.use_address_space(Some(Space {
-            root: root.address(),
-            asid,
-        })),
-        None => switch_to_nothing(k),
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn switch_to_nothing(k: &Kernel) {
-    k.machine.use_address_space(None);
-}
-
-/// The address space of `thread` may have changed: if it runs, it continues in the new one.
-pub fn changed(k: &Kernel, thread: Ref<Tcb>) {
-    if k.core().thread() == Some(thread) {
-        switch(k, thread);
-    }
+    pool.at(k)
+        .names(asid, root)
+        .then(|| Space::new(root.address(), asid))
 }
 
 /// Some address space may have lost its translation: what runs may have lost its own. No core that runs a thread is in an
 /// address space that is gone then, so none comes by its translations any more.
 pub fn revoked(k: &Kernel, turn: &Turn) {
-    if let Some(thread) = k.core().thread() {
-        switch(k, thread);
-    }
+    spaces::forget(k);
     if CORES > 1 {
         // The last that this event does: nothing looks at what becomes of their contexts.
         running(k)
-            .filter(|&(core, thread)| core != k.core_id() && own_root(k, thread).is_none())
+            .filter(|&(core, thread)| core != k.core_id() && own(k, thread).is_none())
             .for_each(|(_, thread)| stall::stop(k, turn, thread));
     }
-}
-
-/// The threads that run, with their cores.
-fn running(k: &View) -> impl Iterator<Item = (CoreId, Ref<Tcb>)> + '_ {
-    CoreId::all().filter_map(|core| Some((core, k.core_of(core).thread()?)))
 }

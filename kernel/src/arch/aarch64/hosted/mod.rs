@@ -165,5 +165,5 @@ pub fn tree() -> Vec<u8> {
 
 /// The root table of an address space.
 pub fn root_of(space: Space) -> PhysAddr {
-    space.root
+    space.root()
 }

@@ -156,7 +156,7 @@ impl Platform for Machine {
     #[inline(always)]
     fn use_address_space(&self, space: Option<Space>) {
         let root = match space {
-            Some(Space { root, asid }) => root.get() | u64::from(asid) << 48,
+            Some(space) => space.word(),
             None => paging::empty_root(),
         };
         // SAFETY: a root that the kernel keeps as long as it is in use, or the one that maps nothing. The kernel's own

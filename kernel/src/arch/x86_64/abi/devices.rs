@@ -1,7 +1,7 @@
 //! What the ABI of x86_64 lets users do to devices through the kernel, and what it needs of a machine
 //! for that.
 
-use super::Space;
+use crate::arch::PhysAddr;
 use crate::cores::Cores;
 
 /// Where a device interrupt comes from, as programmed when its handler was issued
@@ -55,7 +55,7 @@ pub trait Devices {
     fn flush_cores(&self, cores: Cores);
 
     /// A root table is made at `root`, maybe where there was another before: no core takes its user code for that one's.
-    fn forget_root(&self, root: Space);
+    fn forget_root(&self, root: PhysAddr);
 
     // ---- devices
 

@@ -39,8 +39,25 @@ pub use exception::Exception;
 pub use mapping::Mapping;
 pub use object::State;
 
+use crate::arch::PhysAddr;
+
 /// What names an address space to the machine: its root table.
-pub type Space = crate::arch::PhysAddr;
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Space(PhysAddr);
+
+impl Space {
+    /// No address space.
+    pub const NONE: Self = Space(PhysAddr::new(0));
+
+    pub const fn new(root: PhysAddr) -> Self {
+        Space(root)
+    }
+
+    /// Its root table.
+    pub const fn root(self) -> PhysAddr {
+        self.0
+    }
+}
 
 /// Number of an IRQ.
 pub type Irq = u8;

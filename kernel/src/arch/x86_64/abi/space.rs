@@ -4,11 +4,13 @@
 use sandglass_abi::vspace::x86_64::USER_TOP;
 
 use super::object::table::Table;
+use super::Space;
 use crate::arch::abi::object::paging::Pml4;
 use crate::arch::abi::pte::Level;
 use crate::arch::abi::Devices;
+use crate::arch::spaces::{self, running};
 use crate::arch::Platform;
-use crate::cores::{CoreId, Cores, CORES};
+use crate::cores::{Cores, CORES};
 use crate::ipc::stall;
 use crate::mem::{objects, Ref};
 use crate::object::{Tcb, TcbSlot};
@@ -63,34 +65,15 @@ fn own_root(k: &View, thread: Ref<Tcb>) -> Option<Ref<Pml4>> {
     pool.at(k).names(cap.data() as u16, root).then_some(root)
 }
 
-/// Makes user code of `thread` run in its address space; one whose address space is gone, or that
-/// never had one, runs where nothing is mapped (07, section 8).
+/// The address space of `thread`, unless that is gone or never was.
 #[inline(always)]
-pub fn switch(k: &Kernel, thread: Ref<Tcb>) {
-    match own_root(k, thread) {
-        Some(root) => k.machine.use_address_space(Some(root.address())),
-        None => switch_to_nothing(k),
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn switch_to_nothing(k: &Kernel) {
-    k.machine.use_address_space(None);
-}
-
-/// The address space of `thread` may have changed: if it runs, it continues in the new one.
-pub fn changed(k: &Kernel, thread: Ref<Tcb>) {
-    if k.core().thread() == Some(thread) {
-        switch(k, thread);
-    }
+pub fn own(k: &View, thread: Ref<Tcb>) -> Option<Space> {
+    own_root(k, thread).map(|root| Space::new(root.address()))
 }
 
 /// Some address space has lost its translation: what runs may have lost its own.
 pub fn revoked(k: &Kernel, turn: &Turn) {
-    if let Some(thread) = k.core().thread() {
-        switch(k, thread);
-    }
+    spaces::forget(k);
     if CORES > 1 {
         // The last that this event does: nothing looks at what becomes of their contexts.
         running(k)
@@ -98,11 +81,6 @@ pub fn revoked(k: &Kernel, turn: &Turn) {
             .for_each(|(_, thread)| stall::stop(k, turn, thread));
     }
     k.machine.flush_address_space();
-}
-
-/// The threads that run, with their cores.
-fn running(k: &View) -> impl Iterator<Item = (CoreId, Ref<Tcb>)> + '_ {
-    CoreId::all().filter_map(|core| Some((core, k.core_of(core).thread()?)))
 }
 
 /// The entry for the page at `vaddr` below `root` has changed: no core knows the former one.

@@ -91,7 +91,7 @@ impl Machine {
 }
 
 impl Devices for Machine {
-    fn forget_root(&self, _root: Space) {}
+    fn forget_root(&self, _root: PhysAddr) {}
 
     fn kernel_root_entry(&self) -> u64 {
         0
@@ -142,7 +142,7 @@ impl Devices for Machine {
 
 /// The root table of an address space.
 pub fn root_of(space: Space) -> PhysAddr {
-    space
+    space.root()
 }
 
 /// The I/O APIC and the pin of it that `line` is; `None` for messages.

@@ -152,9 +152,9 @@ impl Platform for Machine {
     }
 
     #[inline(always)]
-    fn use_address_space(&self, root: Option<Space>) {
-        self.here().set_user_root(match root {
-            Some(root) => root.get(),
+    fn use_address_space(&self, space: Option<Space>) {
+        self.here().set_user_root(match space {
+            Some(space) => space.root().get(),
             None => paging::empty_root(),
         });
     }
@@ -241,7 +241,7 @@ impl Devices for Machine {
         self.ask(cores, FLUSH);
     }
 
-    fn forget_root(&self, root: Space) {
+    fn forget_root(&self, root: PhysAddr) {
         barriers::forget_root(root.get());
     }
 
