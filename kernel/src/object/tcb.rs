@@ -52,11 +52,12 @@ pub struct Sender {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum TcbSlot {
-    CSpace,
     VSpace,
     Buffer,
     FaultHandler,
     TimeoutHandler,
+    // The last: in a line of a cache with the first registers of the context.
+    CSpace,
 }
 
 impl TcbSlot {
@@ -117,11 +118,9 @@ enum Age {
 pub struct Tcb {
     pub(crate) slots: [Slot; TcbSlot::COUNT as usize],
     context: Context,
-    // What most events look at, in one line of a cache, or two.
+    // What most events look at, in few lines of a cache with the last registers.
     state: Cell<State>,
     sched_context: Cell<Option<Ref<SchedContext>>>,
-    yield_to: Cell<Option<Ref<SchedContext>>>,
-    notification: Cell<Option<Ref<Notification>>>,
     place: Cell<Place>,
     priority: Cell<u8>,
     max_controlled_priority: Cell<u8>,
@@ -130,6 +129,8 @@ pub struct Tcb {
     fpu_disabled: Cell<bool>,
     progress_age: Cell<Age>,
     space: Cell<Remembered>,
+    yield_to: Cell<Option<Ref<SchedContext>>>,
+    notification: Cell<Option<Ref<Notification>>>,
     fpu: FpuState,
     buffer_address: Cell<u64>,
     // Near the mark of an address that names a node (`queue`): so each step of a search takes two instructions less.

@@ -12,10 +12,15 @@ use core::ops::Range;
 use sandglass_abi::profile::{Fpu, THIS as PROFILE};
 
 /// The words of a context. The numeric value is the index, hence the offset in words that the
-/// entry code uses.
+/// entry code uses. What a return by SYSRET does not load comes first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(usize)]
 pub enum Register {
+    /// Start of the instruction that entered the kernel ("restart PC").
+    FaultIp,
+    Rsp,
+    Rcx,
+    R11,
     Rdi,
     Rsi,
     Rax,
@@ -32,22 +37,17 @@ pub enum Register {
     Rflags,
     /// Where a Running thread continues.
     NextIp,
-    /// Start of the instruction that entered the kernel ("restart PC").
-    FaultIp,
-    Rsp,
-    Rcx,
-    R11,
-    /// What the ABI shows, canonical or not (07, section 1.3).
-    FsBase,
     GsBase,
     /// Non-zero: the thread entered by SYSCALL and returns by SYSRET (01, section 4.1).
     ReturnBySysret,
     /// What the exit code loads: `FsBase`, or 0 if the processor would refuse that.
     LoadedFsBase,
+    /// What the ABI shows, canonical or not (07, section 1.3).
+    FsBase,
 }
 
 /// Number of words in a context.
-pub const WORDS: usize = Register::LoadedFsBase as usize + 1;
+pub const WORDS: usize = Register::FsBase as usize + 1;
 
 #[cfg(feature = "hardware-debug")]
 /// The flag by which each instruction is a step.
@@ -57,8 +57,8 @@ const RFLAGS_FIXED: u64 = 0x202;
 /// Trap flag and the reserved bits 3 and 5: never settable through the ABI.
 const RFLAGS_CLEARED: u64 = 0x128;
 
-/// The saved user state of a thread, FPU apart, in as few lines of a cache as it takes.
-#[repr(C, align(64))]
+/// The saved user state of a thread, FPU apart.
+#[repr(C)]
 pub struct Context {
     words: [Cell<u64>; WORDS],
     /// Nothing in kernels without the hardware-debug API.

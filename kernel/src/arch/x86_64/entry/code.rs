@@ -113,11 +113,11 @@ const fn at(register: Register) -> usize {
 const _: () = {
     use Register::*;
     let pushed = [
-        Rdi, Rsi, Rax, Rbx, Rbp, R12, R13, R14, Rdx, R10, R8, R9, R15, Rflags, NextIp, FaultIp,
+        Rdi, Rsi, Rax, Rbx, Rbp, R12, R13, R14, Rdx, R10, R8, R9, R15, Rflags, NextIp,
     ];
     let mut i = 0;
     while i < pushed.len() {
-        assert!(pushed[i] as usize == i);
+        assert!(pushed[i] as usize == Rdi as usize + i);
         i += 1;
     }
 };
@@ -299,7 +299,6 @@ global_asm!(
     "mov rsp, [rip + {core} + \\core * {core_size}]",
     "add rsp, {pushed_end}",
     "push rcx",
-    "push rcx",
     "push r11",
     "push r15",
     "push r9",
@@ -314,14 +313,15 @@ global_asm!(
     "push rax",
     "push rsi",
     "push rdi",
-    "sub qword ptr [rsp + {fault_ip}], 2",
-    "mov qword ptr [rsp + {return_by_sysret}], 1",
+    "sub rcx, 2",
+    "mov [rsp + {fault_ip} - {rdi}], rcx",
+    "mov qword ptr [rsp + {return_by_sysret} - {rdi}], 1",
     ".if {user_bases}",
     "rdfsbase rcx",
-    "mov [rsp + {shown_fs_base}], rcx",
-    "mov [rsp + {fs_base}], rcx",
+    "mov [rsp + {shown_fs_base} - {rdi}], rcx",
+    "mov [rsp + {fs_base} - {rdi}], rcx",
     "rdgsbase rcx",
-    "mov [rsp + {gs_base}], rcx",
+    "mov [rsp + {gs_base} - {rdi}], rcx",
     ".endif",
     "lea rsp, [rip + {stack} + \\core * {stack_size} + {stack_start}]",
     "restrict_speculation \\core",
@@ -380,7 +380,7 @@ global_asm!(
     ".endif",
     "cmp dword ptr [rdi + {return_by_sysret}], 0",
     "je exit_by_iret_\\core",
-    "mov rsp, rdi",
+    "lea rsp, [rdi + {rdi}]",
     "pop rdi",
     "pop rsi",
     "pop rax",
@@ -533,7 +533,7 @@ global_asm!(
     user_data = const USER_DATA,
     msr_fs_base = const Msr::FsBase as u32,
     msr_gs_base = const Msr::GsBase as u32,
-    pushed_end = const at(Register::Rsp),
+    pushed_end = const at(Register::NextIp) + 8,
     rdi = const at(Register::Rdi),
     rsi = const at(Register::Rsi),
     rax = const at(Register::Rax),
