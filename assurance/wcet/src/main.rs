@@ -26,7 +26,7 @@ struct Args {
     #[arg(long)]
     system: Option<System>,
     /// Levels of capability spaces
-    #[arg(long, value_delimiter = ',', default_values_t = [8, 64])]
+    #[arg(long = "depth", alias = "levels", value_name = "LEVELS", value_delimiter = ',', default_values_t = [8, 64])]
     levels: Vec<u64>,
     /// What is counted: executed instructions, or cycles of a processor: `cortex-a53`, `cortex-a8`, or one that this file
     /// describes
