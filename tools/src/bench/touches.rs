@@ -28,8 +28,8 @@ pub const PAGE: Page = Page {
 /// 10 on aarch64, which has more.
 const fn most_data_lines(arch: Arch) -> u64 {
     match arch {
-        Arch::X86_64 => 20,
-        Arch::Aarch64 => 26,
+        Arch::X86_64 => 15,
+        Arch::Aarch64 => 20,
     }
 }
 
@@ -243,9 +243,9 @@ mod tests {
     #[test]
     fn a_call_that_touches_more_lines_is_found() {
         let finding = |lines| finding(Arch::X86_64, &[touched(lines)]);
-        assert_eq!(finding(20), None);
-        let finding = finding(21).unwrap();
-        assert!(finding.contains("at most 20"), "{finding}");
+        assert_eq!(finding(15), None);
+        let finding = finding(16).unwrap();
+        assert!(finding.contains("at most 15"), "{finding}");
     }
 
     #[test]
