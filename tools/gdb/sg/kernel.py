@@ -74,7 +74,7 @@ def slots(node):
 class Thread:
     """A thread control block."""
 
-    SLOTS = ("cspace", "vspace", "buffer", "fault_handler", "timeout_handler")
+    SLOTS = ("vspace", "buffer", "fault_handler", "timeout_handler", "cspace")
 
     def __init__(self, address):
         self.address = address
