@@ -167,9 +167,10 @@ pub fn stay(k: &Kernel, caller: Ref<Tcb>) -> Next {
 /// Ends an event after which `next`, in no queue, which was blocked, runs on what paid before.
 #[inline(always)]
 pub fn hand_over(k: &Kernel, next: Ref<Tcb>) -> Next {
-    let before = k.core().thread();
-    schedule::hand_over(k, next);
-    spaces::switch(k, next);
+    let core = k.core();
+    let before = core.thread();
+    schedule::hand_over(k, core, next);
+    spaces::switch(k, core, next);
     fpu::switch(k, next);
     // Who yielded did not block since.
     debug_assert!(next.at(k).yield_to().is_none());
@@ -325,7 +326,7 @@ fn user_fault(k: &Kernel, turn: &Turn, before: Option<Ref<Tcb>>, exception: Exce
 /// Makes the state of `thread`, which did not run before, that of the machine.
 #[inline(always)]
 fn enter_thread(k: &Kernel, thread: Ref<Tcb>) {
-    spaces::switch(k, thread);
+    spaces::switch(k, k.core(), thread);
     fpu::switch(k, thread);
     if thread.at(k).yield_to().is_some() {
         yielding::report_yield(k, thread);

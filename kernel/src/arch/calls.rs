@@ -22,7 +22,7 @@ pub extern "C" fn on_call(cptr: u64, info: u64, _number: u64, core: CoreId) -> !
 /// A ReplyRecv; as for [`on_call`].
 pub extern "C" fn on_reply_recv(cptr: u64, info: u64, _number: u64, core: CoreId) -> ! {
     let (guard, request) = (enter(core), Request { cptr, info });
-    match event::straight::<fast::ReplyRecv>(guard.k, guard.k.core(), guard.turn, request) {
+    match take::<fast::ReplyRecv>(&guard, request) {
         Some((_, Outcome::Detours)) => answer_fault(guard.inside, request),
         taken => conclude(guard, taken),
     }
@@ -33,7 +33,8 @@ pub extern "C" fn on_reply_recv(cptr: u64, info: u64, _number: u64, core: CoreId
 fn answer_fault(inside: Option<lock::Turn>, request: Request) -> ! {
     // SAFETY: the one that the caller gave up.
     let guard = unsafe { KernelGuard::inside(inside) };
-    straight::<fast::AnswerFault>(guard, request)
+    let taken = event::straight::<fast::AnswerFault>(guard.k, guard.k.core(), guard.turn, request);
+    conclude(guard, taken)
 }
 
 /// A Send; as for [`on_call`].
@@ -61,20 +62,26 @@ pub extern "C" fn on_nb_send_recv(cptr: u64, info: u64, _number: u64, core: Core
     straight::<fast::NBSendRecv>(enter(core), Request { cptr, info })
 }
 
-/// The turn of the core whose entry code calls with this number. The clock was read.
+/// The turn of the core whose entry code calls with this number.
 #[inline(always)]
 fn enter(core: CoreId) -> KernelGuard {
     // SAFETY: called by the functions that the entry code of the core calls, once.
-    let guard = unsafe { KernelGuard::enter(entered(core)) };
-    account::update_time(guard.k, guard.k.core());
-    guard
+    unsafe { KernelGuard::enter(entered(core)) }
 }
 
 /// A system call for which there is a line.
 #[inline(always)]
 fn straight<L: Line>(guard: KernelGuard, request: Request) -> ! {
-    let taken = event::straight::<L>(guard.k, guard.k.core(), guard.turn, request);
+    let taken = take::<L>(&guard, request);
     conclude(guard, taken)
+}
+
+/// Reads the clock, and has the line take the system call if it can.
+#[inline(always)]
+fn take<L: Line>(guard: &KernelGuard, request: Request) -> Option<(Ref<Tcb>, Outcome)> {
+    let core = guard.k.core();
+    account::update_time(guard.k, core);
+    event::straight::<L>(guard.k, core, guard.turn, request)
 }
 
 /// Ends a system call that a line has `taken`, if one has.
@@ -134,7 +141,9 @@ fn hand_over_to(inside: Option<lock::Turn>, next: Ref<Tcb>, own: Ref<SchedContex
 
 /// Another system call; the context is stored.
 pub extern "C" fn on_system_call(_cptr: u64, _info: u64, _number: u64, core: CoreId) -> ! {
-    in_general(enter(core).inside)
+    let guard = enter(core);
+    account::update_time(guard.k, guard.k.core());
+    in_general(guard.inside)
 }
 
 /// A system call for which there is no line, or none that can take it.

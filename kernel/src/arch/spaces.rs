@@ -10,15 +10,15 @@ use super::remembered::Remembered;
 use super::Platform;
 use crate::cores::{CoreId, CORES};
 use crate::mem::Ref;
-use crate::object::Tcb;
+use crate::object::{Core, Tcb};
 use crate::{Kernel, View};
 
-/// Makes user code of `thread` run in its address space; one whose address space is gone, or that
+/// Makes user code of `thread` run in its address space on `core`, which executes the kernel; one whose address space is gone, or that
 /// never had one, runs where nothing is mapped (07, section 8).
 #[inline(always)]
-pub fn switch(k: &Kernel, thread: Ref<Tcb>) {
+pub fn switch(k: &Kernel, core: &Core, thread: Ref<Tcb>) {
     let remembered = thread.at(k).space();
-    if remembered.state == k.core().spaces() {
+    if remembered.state == core.spaces() {
         k.machine.use_address_space(Some(remembered.space));
     } else {
         switch_anew(k, thread);
@@ -40,7 +40,7 @@ fn switch_anew(k: &Kernel, thread: Ref<Tcb>) {
 pub fn changed(k: &Kernel, thread: Ref<Tcb>) {
     thread.at(k).set_space(k, Remembered::NOTHING);
     if k.core().thread() == Some(thread) {
-        switch(k, thread);
+        switch_anew(k, thread);
     }
 }
 
@@ -53,7 +53,7 @@ pub fn forget(k: &Kernel) {
         CoreId::all().for_each(|core| k.core_of(core).set_spaces(k, next));
     }
     if let Some(thread) = k.core().thread() {
-        switch(k, thread);
+        switch_anew(k, thread);
     }
 }
 

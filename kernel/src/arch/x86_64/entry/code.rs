@@ -64,8 +64,10 @@ const _: () = assert!(
 pub unsafe fn exit(core: CoreId, context: *const Context) -> ! {
     // SAFETY: the caller's; each way is that of the core.
     unsafe {
+        if core.index() == 0 {
+            exit_of::<0>(context)
+        }
         match core.index() {
-            0 => exit_of::<0>(context),
             1 => exit_of::<1>(context),
             2 => exit_of::<2>(context),
             3 => exit_of::<3>(context),
