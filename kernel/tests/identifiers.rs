@@ -243,3 +243,22 @@ fn whoever_gives_itself_another_address_space_goes_on_in_it() {
     let address = w.cap(root).word().address();
     assert_eq!(w.k.machine.address_space(), Some(address));
 }
+
+/// What a thread knows of its former address space counts no more, though nobody has lost that one.
+#[test]
+fn whoever_is_given_another_address_space_while_it_waits_goes_on_in_it() {
+    let mut w = World::new();
+    let thread = w.start_thread(10, 5_000, 10_000);
+    for _ in 0..2 {
+        let root = w.make(isa::types::ROOT_TABLE, 0);
+        assign(&mut w, slot::ASID_POOL, root).expect("assigned");
+        let caps = [slot::NULL, slot::CNODE, root];
+        w.invoke(thread.tcb, label::TCB_SET_SPACE, &[0, 0], &caps)
+            .expect("another address space");
+        let wakes = w.sleep();
+        assert_eq!(w.running(), Some(thread.handle));
+        let address = w.cap(root).word().address();
+        assert_eq!(w.k.machine.address_space(), Some(address));
+        w.wake(wakes);
+    }
+}

@@ -105,6 +105,7 @@ impl Core {
         pays_until: u64;
         /// Number of the state in which address spaces are: it grows when a thread may have lost its own, so that what threads
         /// [remember](Tcb::space) of an older one counts no more. Not 0. It does not run out in 500 years of one in a nanosecond.
+        /// The same on each core, so that it is beside what a switch looks at.
         spaces, set_spaces: u64;
         /// Time of entry to the kernel, in ticks.
         now, set_now: u64;

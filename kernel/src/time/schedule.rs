@@ -190,8 +190,8 @@ fn switch(k: &Kernel, turn: &Turn, next: Option<Ref<Tcb>>) {
     settle_sc(k, next);
 }
 
-/// `next`, in no queue, is the current thread of `core`, which executes the kernel, from now on, as nobody is before it: on what paid before, so that only a release
-/// which the last one left out could change when the timer fires.
+/// `next`, in no queue, is the current thread of `core`, which executes the kernel, from now on, as nobody is before it: on
+/// what paid before, so that only a release which the last one left out could change when the timer fires.
 #[inline(always)]
 pub fn hand_over(k: &Kernel, core: &Core, next: Ref<Tcb>) {
     trace!(k, switch(core.thread(), Some(next)));

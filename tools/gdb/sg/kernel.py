@@ -74,8 +74,6 @@ def slots(node):
 class Thread:
     """A thread control block."""
 
-    SLOTS = ("vspace", "buffer", "fault_handler", "timeout_handler", "cspace")
-
     def __init__(self, address):
         self.address = address
         self.tcb = look("tcb", address)
@@ -87,7 +85,8 @@ class Thread:
         self.context = self.tcb.number("sched_context")
 
     def cap(self, name):
-        slot = self.tcb.field("slots").element(self.SLOTS.index(name))
+        numbers = layout.numbers("sandglass_kernel::object::tcb::TcbSlot")
+        slot = self.tcb.field("slots").element(numbers[name])
         return Cap(slot.number("word"), slot.number("data"))
 
     def space(self):
@@ -116,8 +115,8 @@ class Thread:
 
     def _context(self):
         data = layout.words(self.tcb.field("context").data)
-        fields = layout.rust_type(isa.of().context).fields()
-        return {f.name.rsplit("::", 1)[-1].lower(): data[f.enumval] for f in fields}
+        numbers = layout.numbers(isa.of().context)
+        return {name: data[number] for name, number in numbers.items()}
 
     def registers(self):
         """Saved registers, by gdb's names."""

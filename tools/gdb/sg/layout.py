@@ -31,6 +31,12 @@ def rust_type(name):
         )
 
 
+def numbers(name):
+    """The numbers of the variants of an enumeration without data, by their names in lower case."""
+    fields = rust_type(name).fields()
+    return {f.name.rsplit("::", 1)[-1].lower(): f.enumval for f in fields}
+
+
 def field_of(kind, name):
     """Offset and type of a field, through fields of fields: `0.value.cores`."""
     offset = 0

@@ -24,8 +24,8 @@ pub const PAGE: Page = Page {
     command: "./sandglass bench --touches --page",
 };
 
-/// Most different lines of data that a Call without words touches: for the registers of both threads alone, 6 on x86_64, and
-/// 10 on aarch64, which has more.
+/// Most different lines of data that a Call without words touches: of both threads alone, 8 on x86_64; aarch64 has more
+/// registers.
 const fn most_data_lines(arch: Arch) -> u64 {
     match arch {
         Arch::X86_64 => 15,

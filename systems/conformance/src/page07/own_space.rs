@@ -28,6 +28,7 @@ pub const CHECKS: &[Check] = &[
     check("07/8/a-thread-can-leave-its-own", left),
     check("07/8/a-thread-can-leave-the-last-of-its-own", left_last),
     check("07/8/configuring-oneself-takes-effect-at-once", configured),
+    check("07/8/a-thread-that-waits-can-be-given-another", given),
 ];
 
 // Behind the system call in each space: an undefined instruction in the thread's first one, a breakpoint in the other.
@@ -201,6 +202,15 @@ fn left_last(f: &mut Fixture) -> TestResult {
         "after the last of its own, the new address space takes effect at once",
         "after the last of its own, the new address space takes effect at the next switch",
     ));
+    ensure_eq!(scene.switched(f)?, Behind::Other);
+    Ok(())
+}
+
+/// It has run in the first, and gets another one while it waits.
+fn given(f: &mut Fixture) -> TestResult {
+    let scene = Scene::new(f)?;
+    ensure_eq!(scene.switched(f)?, Behind::First);
+    scene.visitor.enter(scene.other)?;
     ensure_eq!(scene.switched(f)?, Behind::Other);
     Ok(())
 }

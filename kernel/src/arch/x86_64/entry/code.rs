@@ -64,6 +64,7 @@ const _: () = assert!(
 pub unsafe fn exit(core: CoreId, context: *const Context) -> ! {
     // SAFETY: the caller's; each way is that of the core.
     unsafe {
+        // The first, by itself: it is the only one of most kernels, and among the others it would not be found at once.
         if core.index() == 0 {
             exit_of::<0>(context)
         }
