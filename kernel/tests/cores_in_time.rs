@@ -103,7 +103,7 @@ fn an_operation_whose_stall_took_the_rest_of_the_budget_begins_with_the_next() {
     let context = w.context(caller.context);
     w.sleep();
     assert_eq!(w.running(), Some(caller.handle));
-    let end = w.k.core().budget_end();
+    let end = w.k.core().budget_end(&w.k);
     w.pass(end - w.now() - 21 * US);
     w.k.machine.set_ticks_per_remote_call(REMOTE_CALL);
     w.syscall(Syscall::Send, reply, 0, MessageInfo::default(), &[]);
@@ -131,7 +131,7 @@ fn an_invocation_that_could_not_stop_a_thread_in_time_has_not_begun() {
         let caller = w.start_thread(90, 1_000, 10_000);
         w.sleep();
         assert_eq!(w.running(), Some(caller.handle));
-        let end = w.k.core().budget_end();
+        let end = w.k.core().budget_end(&w.k);
         w.pass(end - w.now() - 21 * US);
         w.k.machine.set_ticks_per_remote_call(REMOTE_CALL);
         w.set_extra_caps(&[thread.tcb]);
@@ -222,7 +222,7 @@ fn a_core_that_waits_for_its_turn_pays_for_what_it_did_only() {
         assert_eq!(consumed, 200 * US + w.path, "of its own");
         assert_eq!(after.time, before.time + moved);
         assert_eq!(after.amount, before.amount);
-        let spare = w.k.core().budget_end() - w.now();
+        let spare = w.k.core().budget_end(&w.k) - w.now();
         assert_eq!(spare, before.amount - consumed - w.path, "what is left");
     }
 }
