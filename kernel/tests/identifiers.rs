@@ -262,3 +262,25 @@ fn whoever_is_given_another_address_space_while_it_waits_goes_on_in_it() {
         w.wake(wakes);
     }
 }
+
+/// What a thread knows of an address space counts no more once that has lost its identifier.
+#[test]
+fn whoever_loses_its_address_space_while_it_waits_goes_on_where_nothing_is_mapped() {
+    let mut w = World::new();
+    let thread = w.start_thread(10, 5_000, 10_000);
+    let memory = w.make(types::UNTYPED, 12);
+    let pool = make_pool(&mut w, memory).expect("a pool");
+    let root = w.make(isa::types::ROOT_TABLE, 0);
+    assign(&mut w, pool, root).expect("assigned");
+    let caps = [slot::NULL, slot::CNODE, root];
+    w.invoke(thread.tcb, label::TCB_SET_SPACE, &[0, 0], &caps)
+        .expect("another address space");
+    let wakes = w.sleep();
+    let address = w.cap(root).word().address();
+    assert_eq!(w.k.machine.address_space(), Some(address));
+    w.wake(wakes);
+    w.delete(pool).expect("deleted");
+    w.sleep();
+    assert_eq!(w.running(), Some(thread.handle));
+    assert_eq!(w.k.machine.address_space(), None);
+}
