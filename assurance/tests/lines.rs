@@ -11,8 +11,10 @@ use sandglass_kernel::CORES;
 use sandglass_model::state::{State, ThreadId};
 
 /// Seeds to go through, and events of each.
-const SEEDS: u64 = 32;
+const SEEDS: u64 = if CORES > 1 { 32 } else { 16 };
 const EVENTS: u64 = 600;
+/// Bytes that are compared at once.
+const PAGE: usize = 4096;
 
 fn memory(pair: &Pair) -> Vec<u8> {
     let machine = &pair.k.machine;
@@ -22,10 +24,16 @@ fn memory(pair: &Pair) -> Vec<u8> {
 
 /// Where `before` has become something else, and what.
 fn changes(before: &[u8], after: &[u8]) -> Vec<(usize, u8)> {
-    let pairs = before.iter().zip(after).enumerate();
-    pairs
+    // Most pages are the same, which is found out at once.
+    let pages = before.chunks(PAGE).zip(after.chunks(PAGE)).enumerate();
+    pages
         .filter(|(_, (before, after))| before != after)
-        .map(|(at, (_, &after))| (at, after))
+        .flat_map(|(page, (before, after))| {
+            let bytes = before.iter().zip(after).enumerate();
+            bytes
+                .filter(|(_, (before, after))| before != after)
+                .map(move |(at, (_, &after))| (page * PAGE + at, after))
+        })
         .collect()
 }
 

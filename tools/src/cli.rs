@@ -783,7 +783,7 @@ pub struct FuzzArgs {
 /// Arguments of `sandglass mutants`.
 #[derive(Args)]
 pub struct MutantsArgs {
-    /// Judge every mutant [default: the named ones, and those of the files that are changed]
+    /// Judge every mutant [default: those of the files that are changed]
     #[arg(long)]
     pub all: bool,
     /// Judge so many, drawn from all

@@ -83,7 +83,7 @@ fn of_the_kernels_tests() {
 }
 
 #[test]
-fn of_the_kernels_tests_on_several_cores() {
+fn on_several_cores_of_the_kernels_tests() {
     assert_all_is_done("kernel-tests", Cores::Smp(4), SPACES - 1);
 }
 

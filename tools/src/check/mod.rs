@@ -236,6 +236,8 @@ const CAUTIOUS: [&str; 2] = [
 /// What rules share: the release kernels, which are built and disassembled once.
 #[derive(Default)]
 pub struct Context {
+    /// Without the kernels that [are long](Judged::is_long).
+    is_quick: bool,
     release_kernels: Option<Vec<ReleaseKernel>>,
 }
 
@@ -244,6 +246,8 @@ pub(crate) struct Judged {
     name: &'static str,
     pub options: KernelOptions,
     pub cores: u32,
+    /// The test command judges it only with `--all`: what distinguishes it is in another one, too.
+    pub is_long: bool,
 }
 
 /// For x86_64 that for a single core, that for several, both with traces, both with everything against speculation, one without
@@ -257,27 +261,29 @@ pub(crate) fn release_kernels() -> Vec<Judged> {
     let sixteen = smp.clone().of_profile(&MICROKIT_SMP_RELEASE);
     let most = MICROKIT_SMP_RELEASE.nodes.most();
     let arm = |options: &KernelOptions| options.clone().for_arch(Arch::Aarch64);
-    let judged = |(name, options, cores)| Judged {
+    let judged = |(name, options, cores, is_long)| Judged {
         name,
         options,
         cores,
+        is_long,
     };
     [
-        ("the kernel for aarch64", arm(&single), 1),
-        ("the SMP kernel for aarch64", arm(&smp), MOST_CORES),
-        (TRACED[0], single.clone().traced(), 1),
-        (TRACED[1], smp.clone().traced(), MOST_CORES),
-        (CAUTIOUS[0], cautious(single.clone()), 1),
-        (CAUTIOUS[1], cautious(smp.clone()), MOST_CORES),
+        ("the kernel for aarch64", arm(&single), 1, false),
+        ("the SMP kernel for aarch64", arm(&smp), MOST_CORES, true),
+        (TRACED[0], single.clone().traced(), 1, false),
+        (TRACED[1], smp.clone().traced(), MOST_CORES, false),
+        (CAUTIOUS[0], cautious(single.clone()), 1, true),
+        (CAUTIOUS[1], cautious(smp.clone()), MOST_CORES, false),
         (
             "the kernel without page-table isolation",
             single.clone().without_isolation(),
             1,
+            false,
         ),
-        ("the kernel", single, 1),
-        ("the SMP kernel", smp, MOST_CORES),
-        ("the kernel with several domains", domains, 1),
-        ("the kernel for sixteen cores", sixteen, most),
+        ("the kernel", single, 1, false),
+        ("the SMP kernel", smp, MOST_CORES, false),
+        ("the kernel with several domains", domains, 1, true),
+        ("the kernel for sixteen cores", sixteen, most, true),
     ]
     .map(judged)
     .into()
@@ -306,10 +312,20 @@ impl ReleaseKernel {
 }
 
 impl Context {
+    /// Without the kernels that the test command judges with `--all` alone.
+    pub fn quick() -> Self {
+        Self {
+            is_quick: true,
+            ..Self::default()
+        }
+    }
+
     fn release_kernels(&mut self) -> &[ReleaseKernel] {
+        let is_quick = self.is_quick;
         self.release_kernels.get_or_insert_with(|| {
             let kernels = release_kernels().into_iter();
             kernels
+                .filter(|kernel| !(is_quick && kernel.is_long))
                 .map(|it| ReleaseKernel::build(it.name, &it.options, it.cores))
                 .collect()
         })

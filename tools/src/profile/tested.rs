@@ -112,8 +112,8 @@ fn tested(profile: &Profile, what: What) -> Result<[Vec<Run>; 2]> {
     let is_base = super::feature(profile).is_none();
     let single = (Variant::Release, Cores::Single);
     let kernels: Vec<(Kernel, bool)> = match what {
-        What::Conformance if is_base => usual(suite::kernels_of(conformance::PACKAGE)?),
-        What::Storm if is_base => usual(suite::kernels_of(storm::PACKAGE)?),
+        What::Conformance if is_base => suite::kernels_of(conformance::PACKAGE)?,
+        What::Storm if is_base => suite::kernels_of(storm::PACKAGE)?,
         // In tests of the tool: `tools/tests/time_oracle.rs` and `bounds.rs`.
         What::TimeInStorm | What::Bounds if is_base => usual(vec![single]),
         What::RootTasks => suite::c_roots_of(profile)?,
@@ -122,10 +122,8 @@ fn tested(profile: &Profile, what: What) -> Result<[Vec<Run>; 2]> {
         What::Rules => {
             let kernels = check::release_kernels().into_iter();
             let own = kernels.filter(|kernel| kernel.options.profile() == profile);
-            usual(
-                own.map(|it| (Variant::Release, Cores::of_machine(it.cores)))
-                    .collect(),
-            )
+            own.map(|it| ((Variant::Release, Cores::of_machine(it.cores)), it.is_long))
+                .collect()
         }
         What::WrongKernels => {
             let sets = wrong::SETS.into_iter();

@@ -105,7 +105,7 @@ fn runs_on_aarch64(suite: &Suite, filter: &Filter) -> Result<Vec<Run>> {
     let mut wanted = suite.on_aarch64();
     wanted.retain(|(prefix, ..)| {
         let is_of_another = |pattern| names_another(pattern, &format!("{prefix}::"));
-        !filter.leaves_out(prefix) && !filter.pattern().is_some_and(is_of_another)
+        !filter.leaves_out(&format!("{prefix}::")) && !filter.pattern().is_some_and(is_of_another)
     });
     if wanted.is_empty() {
         return Ok(Vec::new());
@@ -159,7 +159,7 @@ fn names_another(pattern: &str, whole: &str) -> bool {
 /// prefix or in the image. (Digits may be computed, so they do not count.)
 fn may_have(filter: &Filter, prefix: &str, image: &[u8]) -> bool {
     let Some(pattern) = filter.pattern() else {
-        return !filter.leaves_out(prefix);
+        return !filter.leaves_out(&format!("{prefix}::"));
     };
     let whole = format!("{prefix}::");
     if whole.contains(pattern) {

@@ -290,28 +290,37 @@ impl Suite {
     }
 }
 
+/// A kernel with the cores of its machine, and whether a suite is run on it only with `--all` or by name.
+pub(crate) type Wanted = ((Variant, Cores), bool);
+
 /// The kernels for x86_64 that the suite of a package is run on.
 ///
 /// # Errors
 /// The package has none, or declares it wrongly.
-pub(crate) fn kernels_of(package: &str) -> Result<Vec<(Variant, Cores)>> {
-    Ok(Config::of_package(package)?.kernels(package))
+pub(crate) fn kernels_of(package: &str) -> Result<Vec<Wanted>> {
+    Ok(wanted(package, &Config::of_package(package)?))
 }
 
-/// The kernels of `profile` that root tasks in C are run on, and whether only with `--all` or by name.
+/// The kernels of `profile` that root tasks in C are run on.
 ///
 /// # Errors
 /// What declares them cannot be read.
-pub(crate) fn c_roots_of(profile: &Profile) -> Result<Vec<((Variant, Cores), bool)>> {
-    let mut kernels = Vec::new();
-    for (program, config) in declared_c_roots()? {
-        if config.profile == profile {
-            let name = format!("{C_ROOTS}{program}");
-            let is_long = super::is_long(&format!("qemu::{name}"));
-            kernels.extend(config.kernels(&name).into_iter().map(|it| (it, is_long)));
-        }
-    }
-    Ok(kernels)
+pub(crate) fn c_roots_of(profile: &Profile) -> Result<Vec<Wanted>> {
+    let declared = declared_c_roots()?.into_iter();
+    let own = declared.filter(|(_, config)| config.profile == profile);
+    Ok(own
+        .flat_map(|(program, config)| wanted(&format!("{C_ROOTS}{program}"), &config))
+        .collect())
+}
+
+/// The kernels for x86_64 that `suite` is run on.
+fn wanted(suite: &str, config: &Config) -> Vec<Wanted> {
+    let kernels = config.kernels(suite).into_iter();
+    let each = kernels.map(|(variant, cores)| {
+        let tests = format!("qemu::{suite}::{}{cores}::", variant.name());
+        ((variant, cores), super::is_long(&tests))
+    });
+    each.collect()
 }
 
 /// Builds all suites.
