@@ -8,9 +8,9 @@ use sandglass_kernel::fast::inspect::Name;
 use sandglass_kernel::CORES;
 
 /// Events to compare after, at least: those on several cores are another run.
-const EVENTS: u64 = 60_000;
+const EVENTS: u64 = if CORES > 1 { 60_000 } else { 150_000 };
 /// Least number of seeds.
-const SEEDS: u64 = if CORES > 1 { 70 } else { 64 };
+const SEEDS: u64 = if CORES > 1 { 70 } else { 160 };
 
 #[test]
 fn the_kernel_does_what_is_specified() {

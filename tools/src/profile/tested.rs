@@ -136,20 +136,21 @@ fn tested(profile: &Profile, what: What) -> Result<[Vec<Run>; 2]> {
         }
         _ => Vec::new(),
     };
-    Ok([false, true].map(|long| {
-        let mut runs: Vec<Run> = Vec::new();
+    let mut runs = [Vec::new(), Vec::new()];
+    // The usual ones first: what these run is not a long test, too.
+    for long in [false, true] {
         for &((variant, cores), _) in kernels.iter().filter(|&&(_, is_long)| is_long == long) {
             let run = Run {
                 what,
                 variant,
                 cores,
             };
-            if !runs.contains(&run) {
-                runs.push(run);
+            if !runs.iter().flatten().any(|known| *known == run) {
+                runs[usize::from(long)].push(run);
             }
         }
-        runs
-    }))
+    }
+    Ok(runs)
 }
 
 /// These, and that they are no long tests.

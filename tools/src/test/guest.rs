@@ -428,5 +428,10 @@ mod tests {
             assert!(!names_another(of_this, "qemu::time::debug::"), "{of_this}");
         }
         assert!(may_have(&Filter::All, "qemu::time::debug", b""));
+        // One whose tests are all long is not booted for nothing, and another whose name begins as its does is.
+        let usual = |run| may_have(&Filter::Usual, run, b"");
+        assert!(!usual("qemu::conformance::debug"));
+        assert!(usual("qemu::conformance::debug-smp-4"));
+        assert!(may_have(&Filter::All, "qemu::conformance::debug", b""));
     }
 }

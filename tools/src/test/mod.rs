@@ -102,8 +102,6 @@ fn run_row(row: &[(&str, Runner)], filter: &Filter) -> Report {
 const LONG: &[&str] = &[
     // Each policy has tests with a client that does the worst.
     "beside::",
-    // Its rules are explored on the host, where its case studies are usual, too.
-    "experiment::mc-ipc",
     // Its programs run there, and the policies are the same.
     "experiment::aarch64::",
     "experiment::multicore",
@@ -114,6 +112,7 @@ const LONG: &[&str] = &[
     // Seven kernels more are built for it; all at once is usual.
     "host::tools::bench::each_thing_done_against_speculation_costs_what_the_book_says",
     // What is computed of that kernel is compared with all visits in tests; these drive the longest.
+    "host::tools::bounds::no_operation_exceeds_its_bounds_on_aarch64",
     "host::tools::waiting::waiting_for_the_kernel_has_a_bound_on_aarch64",
     // One number of the kernel is another.
     "host::tools::platforms::",
@@ -166,25 +165,24 @@ const LONG: &[&str] = &[
     "host::tools::time_oracle::a_kernel_of_aarch64_that_charges_half_is_found",
     // The host's view of `wrong::`, which is usual; and it takes all tests of the kernel with mutants.
     "mutants::named",
-    // The same suite on the other two of four kernels: one is debug and for several cores, one neither.
+    // Usual are the release kernel for one core and the debug kernel for several.
     "qemu::conformance::debug::",
     "qemu::conformance::release-smp-4::",
+    "qemu::storm::release-smp-4::",
+    // The kernel's tests look for memory and translations of the kernel there.
     "qemu::conformance::release-no-isolation::",
-    "qemu::herd::debug::",
-    "qemu::kernel-tests::debug::",
-    "qemu::storm::debug-smp-4::",
     "qemu::storm::release-no-isolation::",
+    // What thousands of threads cost is asked of what ships.
+    "qemu::herd::debug::",
+    // More wait on four cores.
     "qemu::waiting::release-smp-2::",
-    // Base-profile kernels of aarch64: on the release kernel is usual.
+    // The release kernel of that profile is usual.
     "qemu::base-profile::aarch64-debug",
     // A profile is usual on one of its kernels.
     "qemu::c-roots::avx::debug",
     "qemu::c-roots::avx::release::",
-    // Of the stock profiles, that with the most options is usual.
-    "qemu::c-roots::stock-release",
+    // Those with several domains, and the debug kernel for sixteen cores, are usual.
     "qemu::c-roots::stock-smp-release",
-    // What is computed of all paths, and what is driven down the longest, are usual.
-    "host::tools::bounds::no_operation_exceeds_its_bounds",
     // All at once is usual, where the kernel's tests see it on several cores.
     "host::tools::speculation::of_",
 ];
