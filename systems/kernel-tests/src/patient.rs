@@ -1,6 +1,6 @@
 //! A thread whose faults the test handles.
 
-use sandglass::cap::{Endpoint, Reply, SchedControl, SchedParams};
+use sandglass::cap::{Endpoint, Reply, SchedControl, SchedParams, Tcb};
 use sandglass::fault::Fault;
 use sandglass::thread::ThreadParams;
 use sandglass::SetupError;
@@ -11,6 +11,7 @@ const PRIORITY: u8 = 100;
 
 /// A thread whose faults the test handles.
 pub struct Patient {
+    pub tcb: Tcb,
     handler: Endpoint,
     reply: Reply,
 }
@@ -29,8 +30,8 @@ impl Patient {
             fault_handler: Some(handler),
             ..ThreadParams::new(PRIORITY, context)
         };
-        fixture.spawn(params, body)?;
         Ok(Self {
+            tcb: fixture.spawn(params, body)?,
             handler,
             reply: fixture.process.resources.reply()?,
         })

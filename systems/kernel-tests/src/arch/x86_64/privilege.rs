@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use core::arch::{asm, global_asm};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use sandglass::abi::context::x86_64::FS_BASE;
 use sandglass::cap::{Attributes, Frame, FrameSize, Rights};
 use sandglass::fault::Fault;
 use sandglass::testing::{shared, Failure, Suite, TestResult};
@@ -36,6 +37,7 @@ pub fn run(suite: &mut Suite, fixture: &mut Fixture) {
             ("a_call_gate_in_low_memory_leads_nowhere", call_gate),
             ("sysenter_enters_nothing", sysenter),
             ("kernel_memory_cannot_be_touched", kernel_memory),
+            ("a_tls_base_is_loaded_canonical", tls_base),
         ],
     );
 }
@@ -172,6 +174,33 @@ fn kernel_memory(fixture: &mut Fixture) -> TestResult {
             matches!(fault, Fault::Memory { address: at, .. } if at == address),
             "{fault:?}"
         );
+    }
+    Ok(())
+}
+
+/// A base that is not canonical can be set for another thread (03, section 4.12). What the processor is told is canonical: the
+/// lower 48 bits of it.
+fn tls_base(fixture: &mut Fixture) -> TestResult {
+    const SECRET: u64 = 0x1e7e;
+    let [secret, seen]: &[AtomicU64; 2] = shared();
+    for upper in [0, 1 << 63, 0x1234 << 48] {
+        secret.store(SECRET, Relaxed);
+        seen.store(0, Relaxed);
+        let patient = Patient::on(fixture, fixture.control, FULL, move || {
+            // SAFETY: only stores where nobody else does, between two faults. What follows never runs.
+            unsafe {
+                asm!("int3", "mov {0}, fs:[0]", "mov [{1}], {0}", "int3", out(reg) _, in(reg) seen)
+            }
+        })?;
+        let is_breakpoint = |fault| matches!(fault, Fault::Exception { number: 3, .. });
+        ensure!(is_breakpoint(patient.next()?));
+        let base = core::ptr::from_ref(secret) as u64 | upper;
+        patient.tcb.set_tls_base(base)?;
+        patient.tcb.resume()?;
+        let fault = patient.next()?;
+        ensure!(is_breakpoint(fault), "{upper:#x}: {fault:?}");
+        ensure_eq!(seen.load(Relaxed), SECRET);
+        ensure_eq!(patient.tcb.read_registers(false)?.get(FS_BASE), base);
     }
     Ok(())
 }
