@@ -362,7 +362,7 @@ pub fn cores(k: &Kernel) -> impl Iterator<Item = (CoreId, &Core)> {
 }
 
 /// The queues of all cores and domains, with the numbers of both.
-pub fn queues(k: &Kernel) -> impl Iterator<Item = (CoreId, u8, &Queues)> {
+pub fn queues(k: &Kernel) -> impl Iterator<Item = (CoreId, u8, Queues<'_>)> {
     let domains = || 0..DOMAINS as u8;
     cores(k).flat_map(move |(id, core)| domains().map(move |it| (id, it, core.of(it))))
 }

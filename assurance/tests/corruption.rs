@@ -33,7 +33,7 @@ impl Scene {
         let mut pair = world::create(Checks::None).unwrap();
         let endpoint = world::FIRST;
         for _ in 0..100 {
-            if pair.k.core().release.earliest() != u64::MAX {
+            if pair.k.core().release().earliest() != u64::MAX {
                 break;
             }
             pair.perform(&Action::Pass(100_000)).unwrap();
@@ -196,7 +196,7 @@ const DAMAGES: &[Damage] = &[
         let k = &scene.pair.k;
         let thread = scene.thread(|tcb| tcb.place() == Place::Release);
         let priority = thread.at(k).priority();
-        k.home(thread).release.of(priority).remove(k, thread);
+        k.home(thread).release().of(priority).remove(k, thread);
     }),
     ("each_thread_is_in_one_place", |scene| {
         let thread = scene.ready();
@@ -208,7 +208,7 @@ const DAMAGES: &[Damage] = &[
         // A context that may run is lost.
         let k = &scene.pair.k;
         let thread = scene.ready();
-        k.home(thread).ready.remove(k, thread);
+        k.home(thread).ready().remove(k, thread);
     }),
     ("cores_are_asked_to_look", |scene| {
         scene.pair.k.core().set_undecided(&scene.pair.k, true);
@@ -274,7 +274,7 @@ const DAMAGES: &[Damage] = &[
             .set_priority(&scene.pair.k, 0);
     }),
     ("the_machine_runs_the_current_thread", |scene| {
-        scene.pair.k.machine.use_address_space(None);
+        let _ = scene.pair.k.machine.use_address_space(0, None);
     }),
     ("tables_have_one_owner", |scene| {
         let table = scene.of(isa::DAMAGED.0);

@@ -19,7 +19,7 @@ fn all_who_wait_for_the_same_tick_are_seen() {
     let before = pair.state().expect("the world is settled");
     let time = core.now() + 1_000_000;
     let mut waiting = 0;
-    while let Some(thread) = core.ready.take_first(k) {
+    while let Some(thread) = core.ready().take_first(k) {
         thread.at(k).set_priority(k, 1);
         schedule::wait_for_release(k, thread, time);
         waiting += 1;

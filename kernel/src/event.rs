@@ -3,8 +3,8 @@
 use sandglass_abi::syscall::Syscall;
 
 use crate::arch::abi::Exception;
+use crate::arch::spaces;
 pub use crate::arch::Trap;
-use crate::arch::{spaces, Platform};
 use crate::debug::{self, check};
 use crate::fast::{self, Line, Outcome, Request, Switch};
 use crate::invoke::irq;
@@ -338,8 +338,7 @@ fn enter_thread(k: &Kernel, thread: Ref<Tcb>) {
 fn activate(k: &Kernel, before: Option<Ref<Tcb>>, chosen: Option<Ref<Tcb>>) -> Next {
     let Some(thread) = chosen else {
         if CORES > 1 {
-            // Another core may end the address space that this one was in.
-            k.machine.use_address_space(None);
+            spaces::leave(k);
         }
         return Next::Idle;
     };

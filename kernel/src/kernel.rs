@@ -70,7 +70,7 @@ impl View {
 
     /// The queues in which `thread` is when it is in any.
     #[inline(always)]
-    pub fn queues(&self, thread: Ref<Tcb>) -> &Queues {
+    pub fn queues(&self, thread: Ref<Tcb>) -> Queues<'_> {
         self.home(thread).of(thread.at(self).domain())
     }
 
@@ -82,8 +82,8 @@ impl View {
 }
 
 impl Kernel {
-    /// Offset of the time that the clock of the first core showed when it was last read.
-    pub const CLOCK: usize = offset_of!(View, cores) + PerCore::<Core>::FIRST + Core::CLOCK;
+    /// Offset of the first core; the others follow.
+    pub const CORES: usize = offset_of!(View, cores) + PerCore::<Core>::FIRST;
 
     /// A kernel before boot: no thread, no memory.
     pub const fn new(machine: Machine) -> Self {

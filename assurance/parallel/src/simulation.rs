@@ -224,13 +224,13 @@ impl Simulation {
             return Err(format!("core {core} runs {running:?}, not {task:?}"));
         }
         let priority = thread.map(|thread| thread.at(&self.k).priority());
-        let ready = wanted.ready.highest();
+        let ready = wanted.ready().highest();
         if ready > priority {
             return Err(format!(
                 "core {core} runs priority {priority:?}, and {ready:?} is ready"
             ));
         }
-        let due = wanted.release.earliest_above(priority);
+        let due = wanted.release().earliest_above(priority);
         let deadline = self.k.machine.deadline_of(core_id(core));
         if deadline > due {
             return Err(format!(

@@ -124,7 +124,7 @@ fn deadline(k: &Kernel, core: &kernel_core::Core) -> Ticks {
 /// whose time has come in the release queues until they are chosen; by deliberate difference 8 they
 /// count as ready, each at the place that its time gives it. There is one clock: the time of the last
 /// event counts on every core.
-fn queues(k: &Kernel, core: &kernel_core::Queues) -> Queues {
+fn queues(k: &Kernel, core: kernel_core::Queues) -> Queues {
     let now = k.core().now();
     let mut ready = BTreeMap::new();
     let mut release = Vec::new();

@@ -20,7 +20,7 @@ pub fn ready_queues_are_linked(census: &Census) -> Finding {
     queues(census.k).try_for_each(|(id, domain, queues)| are_linked(census, id, domain, queues))
 }
 
-fn are_linked(census: &Census, id: CoreId, domain: u8, core: &Queues) -> Finding {
+fn are_linked(census: &Census, id: CoreId, domain: u8, core: Queues) -> Finding {
     let k = census.k;
     let mut highest = None;
     for priority in 0..=u8::MAX {
@@ -291,7 +291,7 @@ fn times_are_those_of_the_refills(
     census: &Census,
     id: CoreId,
     domain: u8,
-    core: &Queues,
+    core: Queues,
 ) -> Finding {
     let k = census.k;
     for priority in 0..=u8::MAX {
@@ -332,7 +332,7 @@ pub fn the_tournament_knows_the_earliest(census: &Census) -> Finding {
     queues(census.k).try_for_each(|(_, _, queues)| knows_the_earliest(census, queues))
 }
 
-fn knows_the_earliest(census: &Census, core: &Queues) -> Finding {
+fn knows_the_earliest(census: &Census, core: Queues) -> Finding {
     let k = census.k;
     let release = &core.release;
     for priority in 0..=u8::MAX {

@@ -94,7 +94,7 @@ pub fn nobody_better_waits(census: &Census) -> Finding {
 fn is_the_best(k: &Kernel, id: CoreId, core: &Core) -> Finding {
     let running = core.thread().map(|thread| thread.at(k).priority());
     // Of the domain that runs.
-    let ready = core.ready.highest();
+    let ready = core.ready().highest();
     require!(
         ready <= running,
         "{ready:?} is ready, while {running:?} runs"
@@ -103,7 +103,7 @@ fn is_the_best(k: &Kernel, id: CoreId, core: &Core) -> Finding {
         if running.is_some_and(|running| priority <= running) {
             break;
         }
-        if let Some(first) = core.release.of(priority).first() {
+        if let Some(first) = core.release().of(priority).first() {
             let due = first.at(k).links().key().time();
             // Unless the timer, which was programmed in time, has just not been taken yet.
             require!(
@@ -128,7 +128,7 @@ pub fn cores_are_asked_to_look(census: &Census) -> Finding {
             "{id:?} is not asked to look, and has to decide who runs"
         );
         let running = core.thread().map(|thread| thread.at(k).priority());
-        let release = core.release.earliest_above(running);
+        let release = core.release().earliest_above(running);
         require!(
             core.armed() <= release,
             "{id:?} is not asked to look at {release}, when somebody above {running:?} is released, \

@@ -113,8 +113,10 @@ pub trait Platform {
     //
     // How long translations last, and who makes cores forget them, is the architecture's affair: see its `Devices`.
 
-    /// Makes user code run in the address space `space`; with `None`, in one that maps nothing for users.
-    fn use_address_space(&self, space: Option<Space>);
+    /// Makes user code run in the address space `space`; with `None`, in one that maps nothing for users. `last` is what this
+    /// returned last on this core, or 0: the physical address of the root to leave with, where the exit loads that.
+    #[must_use]
+    fn use_address_space(&self, last: u64, space: Option<Space>) -> u64;
 
     // ---- interrupts
 
@@ -137,7 +139,7 @@ pub trait Platform {
     fn fpu_save(&self, state: &FpuState);
     /// Stores the registers of the FPU of another core in `state`.
     fn fpu_save_of(&self, core: CoreId, state: &FpuState);
-    /// Lets user code use the FPU, with the registers in `to`; those of before are stored in `from`.
+    /// Loads the registers in `to`; those of before are stored in `from`. User code may use the FPU.
     fn fpu_switch(&self, from: Option<&FpuState>, to: &FpuState);
     /// Lets user code use the FPU, or makes its use an exception.
     fn fpu_set_enabled(&self, enabled: bool);

@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use sandglass_lock::{Line, Lock, Requests, Ticket, Turn, Word};
 
-use super::isa::machine::{core_data::CoreData, cpu};
+use super::isa::machine::{core_data, cpu};
 use crate::arch::abi::context::FpuState;
 use crate::cores::{CoreId, Cores, CORES};
 
@@ -18,7 +18,7 @@ pub const STALL: Requests = Requests(1 << 2);
 const OWN: Requests = Requests(1 << 3);
 const OWN_SHIFT: u32 = 8;
 
-/// The request for [`CoreData::do_own`] with `what`, of 24 bits.
+/// The request for [`core_data::do_own`] with `what`, of 24 bits.
 pub const fn own(what: u32) -> Requests {
     Requests(OWN.0 | what << OWN_SHIFT)
 }
@@ -101,15 +101,15 @@ pub fn serve(core: CoreId) -> bool {
 fn answer(core: CoreId, asked: Requests, left: u64) {
     if has(asked, STALL) {
         LEFT_AT.store(left, Ordering::Relaxed);
-        CoreData::of(core).leave_user_space();
+        core_data::leave_user_space();
     }
     if has(asked, SAVE_FPU) {
         let state = FPU_STATE.load(Ordering::Relaxed);
         // SAFETY: from the reference of the core inside, which waits until this is answered.
-        CoreData::of(core).save_fpu(unsafe { &*state });
+        core_data::save_fpu(unsafe { &*state });
     }
-    if CoreData::HAS_OWN && has(asked, OWN) {
-        CoreData::do_own(core, asked.0 >> OWN_SHIFT);
+    if core_data::HAS_OWN && has(asked, OWN) {
+        core_data::do_own(core, asked.0 >> OWN_SHIFT);
     }
 }
 

@@ -6,6 +6,7 @@
 //! address space from a thread ends in [`forget`] or [`changed`].
 
 use super::abi::space::own;
+use super::abi::Space;
 use super::remembered::Remembered;
 use super::Platform;
 use crate::cores::{CoreId, CORES};
@@ -19,7 +20,7 @@ use crate::{Kernel, View};
 pub fn switch(k: &Kernel, core: &Core, thread: Ref<Tcb>) {
     let remembered = thread.at(k).space();
     if remembered.state == core.spaces() {
-        k.machine.use_address_space(Some(remembered.space));
+        enter(k, core, Some(remembered.space));
     } else {
         switch_anew(k, thread);
     }
@@ -28,12 +29,23 @@ pub fn switch(k: &Kernel, core: &Core, thread: Ref<Tcb>) {
 /// As [`switch`], of a thread that remembers nothing.
 #[inline(never)]
 fn switch_anew(k: &Kernel, thread: Ref<Tcb>) {
-    let space = own(k, thread);
+    let (core, space) = (k.core(), own(k, thread));
     if let Some(space) = space {
-        let state = k.core().spaces();
+        let state = core.spaces();
         thread.at(k).set_space(k, Remembered { space, state });
     }
-    k.machine.use_address_space(space);
+    enter(k, core, space);
+}
+
+/// User code of `core`, which executes the kernel, runs where nothing is mapped: another core may end the address space that it
+/// was in.
+pub fn leave(k: &Kernel) {
+    enter(k, k.core(), None);
+}
+
+#[inline(always)]
+fn enter(k: &Kernel, core: &Core, space: Option<Space>) {
+    core.set_root(k, k.machine.use_address_space(core.root(), space));
 }
 
 /// The address space of `thread` has changed: if it runs, it continues in the new one.

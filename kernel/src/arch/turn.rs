@@ -16,7 +16,7 @@ use super::requests::{wait, LOCK};
 use super::Machine;
 use crate::cores::{CoreId, CORES};
 use crate::object::sched_context::offset;
-use crate::object::{tcb, Place};
+use crate::object::{tcb, Core, Place};
 use crate::time::{account, Turn};
 use crate::Kernel;
 
@@ -37,6 +37,14 @@ static KERNEL: KernelCell = KernelCell(UnsafeCell::new(State {
     kernel: Kernel::new(Machine::new()),
     turn: Turn::new(),
 }));
+
+// Where entry and exit code find the state of the first core, which the others follow.
+global_asm!(
+    ".globl sandglass_core",
+    ".set sandglass_core, {kernel} + {cores}",
+    kernel = sym KERNEL,
+    cores = const Kernel::CORES,
+);
 
 // Where the oracle for time finds what it needs to know who executes on whose time (docs, "An oracle for
 // time"): numbers in the symbol table, of which nothing is loaded. Each address is told where it is defined, since a
@@ -66,7 +74,7 @@ global_asm!(
     "sandglass_tell refills, {refills}",
     ".purgem sandglass_tell",
     kernel = sym KERNEL,
-    clock = const Kernel::CLOCK,
+    clock = const Kernel::CORES + Core::CLOCK,
     window_base = const WINDOW_BASE,
     image_base = const KERNEL_BASE,
     thread_registers = const tcb::offset::REGISTERS,

@@ -61,12 +61,12 @@ fn dump_scheduler(k: &Kernel) {
 fn dump_core(k: &Kernel, core: &Core) {
     print!(k, "priority  thread\n");
     for priority in (0..=u8::MAX).rev() {
-        let mut next = core.ready.first_of(priority);
+        let mut next = core.ready().first_of(priority);
         while let Some(thread) = next {
             print!(k, "{priority:>8}  {} (ready)\n", Name::of(k, thread));
             next = thread.at(k).ready_links().next();
         }
-        let waiting = core.release.of(priority);
+        let waiting = core.release().of(priority);
         let mut next = waiting.first();
         while let Some(thread) = next {
             let waits = schedule::waits_for_release(k, thread);

@@ -25,7 +25,7 @@ pub fn lend(k: &Kernel, handle: Ref<SchedContext>, from: Ref<Tcb>, to: Ref<Tcb>)
 /// Whether `woken`, which is blocked, is the next to run on this core if the current thread blocks, of those that are ready.
 #[inline(always)]
 pub fn is_next(k: &View, woken: Ref<Tcb>) -> bool {
-    k.is_here(woken) && !k.core().ready.has_above(woken.at(k).priority())
+    k.is_here(woken) && !k.core().ready().has_above(woken.at(k).priority())
 }
 
 /// As [`is_next`], also of those whose time has come: none of these is above `current`, the current thread.
@@ -54,7 +54,9 @@ pub fn none_of_the_due_is_above(k: &View, core: &Core, thread: Ref<Tcb>) -> bool
 #[inline(never)]
 fn is_due_from(core: &Core, priority: u8) -> bool {
     let floor = priority.checked_sub(1);
-    core.release.highest_due_above(core.now(), floor).is_some()
+    core.release()
+        .highest_due_above(core.now(), floor)
+        .is_some()
 }
 
 /// A thread that is woken, and runs on a context of its own on this core.
@@ -87,7 +89,7 @@ impl Woken {
     #[inline(always)]
     pub fn compete(self, k: &Kernel, current: Ref<Tcb>) -> Outcome {
         self.wake(k);
-        let ready = &k.core().ready;
+        let ready = k.core().ready();
         let (running, priority) = (current.at(k).priority(), self.thread.at(k).priority());
         if priority > running {
             ready.enqueue(k, current);
@@ -122,7 +124,7 @@ impl Successor {
     #[inline(always)]
     pub fn plan(k: &View) -> Option<Successor> {
         let core = k.core();
-        let ready = &core.ready;
+        let ready = core.ready();
         let priority = ready.highest()?;
         // Of equals, those whose time has come may be first.
         if core.is_anybody_due() && is_due_from(core, priority) {
@@ -140,7 +142,7 @@ impl Successor {
     /// Takes him out of his queue. The current thread has blocked.
     #[inline(always)]
     pub fn carry_out(self, k: &Kernel) -> Switch {
-        k.core().ready.take_head(k, self.priority, self.thread);
+        k.core().ready().take_head(k, self.priority, self.thread);
         Switch::OnOwn(self.thread, self.payer)
     }
 }

@@ -53,7 +53,7 @@ pub fn stop(k: &Kernel, turn: &Turn, thread: Ref<Tcb>) {
     match account::check_budget(core) {
         Charge::Paid => {
             account::commit(k, core);
-            core.ready.enqueue(k, thread);
+            core.ready().enqueue(k, thread);
         }
         Charge::Exhausted => timeout::exhausted(k, turn, core),
     }

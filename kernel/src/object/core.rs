@@ -3,7 +3,6 @@
 use crate::{Kernel, View};
 use core::cell::Cell;
 use core::mem::offset_of;
-use core::ops::Deref;
 
 use super::domain::DOMAINS;
 use super::ready::ReadyQueues;
@@ -12,14 +11,12 @@ use super::{records, SchedContext, State, Tcb};
 use crate::mem::{PhysAddr, Ref};
 
 /// The threads of a domain on a core that want to run.
-#[repr(C)]
-pub struct Queues {
+#[derive(Clone, Copy)]
+pub struct Queues<'k> {
     /// Those that are ready to run.
-    pub ready: ReadyQueues,
-    // Its first word that is used, the earliest release of all, follows the set of priorities that are ready: most events
-    // look at both.
+    pub ready: &'k ReadyQueues,
     /// Those that wait for their budget.
-    pub release: ReleaseQueues,
+    pub release: &'k ReleaseQueues,
 }
 
 /// Whom a CancelBadgedSends restarts, objects by address: those who wait to send to this endpoint, with this badge, and took
@@ -50,26 +47,35 @@ impl Cancellation {
 /// is never charged.
 #[repr(C, align(64))]
 pub struct Core {
-    // What is used most comes first, where instructions that name it are shorter, in one line of a cache.
-    thread: Cell<Option<Ref<Tcb>>>,
     context: Cell<Option<Ref<SchedContext>>>,
-    now: Cell<u64>,
     paid: Cell<u64>,
-    pays_until: Cell<u64>,
     armed: Cell<u64>,
+    fpu_owner: Cell<Option<Ref<Tcb>>>,
+    ready: [ReadyQueues; DOMAINS as usize],
+    // What most events look at, entry and exit among them, is in one line of a cache with the highest priority of those that
+    // are ready, which is the last word of their queues, and the earliest release, the first one of theirs. `bench --touches`
+    // counts the lines.
+    thread: Cell<Option<Ref<Tcb>>>,
+    now: Cell<u64>,
+    pays_until: Cell<u64>,
     spaces: Cell<u64>,
+    root: Cell<u64>,
     undecided: Cell<bool>,
     reprogram: Cell<bool>,
+    fpu_enabled: Cell<bool>,
+    base_loaded: Cell<bool>,
     domain: Cell<u8>,
-    queues: [Queues; DOMAINS as usize],
-    fpu_owner: Cell<Option<Ref<Tcb>>>,
+    release: [ReleaseQueues; DOMAINS as usize],
     cancellation: Cell<Option<Cancellation>>,
     pub trace: records::OfCore,
 }
 
 impl Core {
-    /// Offset of the time that the clock showed when it was last read.
+    /// Offsets of what entry and exit code, and observers from outside, look at.
     pub const CLOCK: usize = offset_of!(Self, now);
+    pub const THREAD: usize = offset_of!(Self, thread);
+    pub const ROOT: usize = offset_of!(Self, root);
+    pub const BASE_LOADED: usize = offset_of!(Self, base_loaded);
 
     pub const fn new() -> Self {
         Core {
@@ -79,17 +85,16 @@ impl Core {
             paid: Cell::new(0),
             undecided: Cell::new(false),
             reprogram: Cell::new(false),
+            fpu_enabled: Cell::new(false),
+            base_loaded: Cell::new(false),
             pays_until: Cell::new(u64::MAX),
             armed: Cell::new(u64::MAX),
             fpu_owner: Cell::new(None),
             spaces: Cell::new(1),
+            root: Cell::new(0),
             domain: Cell::new(0),
-            queues: [const {
-                Queues {
-                    ready: ReadyQueues::new(),
-                    release: ReleaseQueues::new(),
-                }
-            }; DOMAINS as usize],
+            ready: [const { ReadyQueues::new() }; DOMAINS as usize],
+            release: [const { ReleaseQueues::new() }; DOMAINS as usize],
             cancellation: Cell::new(None),
             trace: records::OfCore::new(),
         }
@@ -107,6 +112,8 @@ impl Core {
         /// [remember](Tcb::space) of an older one counts no more. Not 0. It does not run out in 500 years of one in a nanosecond.
         /// The same on each core, so that it is beside what a switch looks at.
         spaces, set_spaces: u64;
+        /// What the exit makes the root of the address space, as [`Platform::use_address_space`](crate::arch::Platform) says.
+        root, set_root: u64;
         /// Time of entry to the kernel, in ticks.
         now, set_now: u64;
         /// The domain that runs, which new threads belong to.
@@ -122,12 +129,30 @@ impl Core {
         cancellation, set_cancellation: Option<Cancellation>;
         /// The thread whose registers are in the FPU.
         fpu_owner, set_fpu_owner: Option<Ref<Tcb>>;
+        /// Whether user code can use the FPU.
+        fpu_enabled, set_fpu_enabled: bool;
     }
 
     /// The queues of `domain`.
     #[inline(always)]
-    pub fn of(&self, domain: u8) -> &Queues {
-        &self.queues[domain as usize & (DOMAINS as usize - 1)]
+    pub fn of(&self, domain: u8) -> Queues<'_> {
+        let domain = domain as usize & (DOMAINS as usize - 1);
+        Queues {
+            ready: &self.ready[domain],
+            release: &self.release[domain],
+        }
+    }
+
+    /// Those of the domain that runs that are ready to run.
+    #[inline(always)]
+    pub fn ready(&self) -> &ReadyQueues {
+        self.of(self.domain()).ready
+    }
+
+    /// Those of the domain that runs that wait for their budget.
+    #[inline(always)]
+    pub fn release(&self) -> &ReleaseQueues {
+        self.of(self.domain()).release
     }
 
     /// From now on `context` pays, whose head refill has `amount` ticks; both are `None` for
@@ -151,7 +176,7 @@ impl Core {
     /// Whether the time has come for anybody who waits for a refill.
     #[inline(always)]
     pub fn is_anybody_due(&self) -> bool {
-        self.release.earliest() <= self.now()
+        self.release().earliest() <= self.now()
     }
 
     /// Ticks that the current context has not paid for.
@@ -173,14 +198,5 @@ impl Core {
     /// Asks for the current context to pay and the timer to be programmed at the end.
     pub fn request_reprogram(&self, _: &Kernel) {
         self.reprogram.set(true);
-    }
-}
-
-impl Deref for Core {
-    type Target = Queues;
-
-    #[inline(always)]
-    fn deref(&self) -> &Queues {
-        self.of(self.domain())
     }
 }

@@ -6,6 +6,7 @@ use core::cell::Cell;
 use core::num::NonZeroU64;
 
 /// A set of priorities. Everything is O(1).
+#[repr(C)]
 pub struct Priorities {
     words: [Cell<u64>; 4],
     levels: Cell<u16>,

@@ -41,7 +41,9 @@ const NEVER: u64 = u64::MAX;
 /// The release queues.
 #[repr(C)]
 pub struct ReleaseQueues {
-    earliest: [Cell<u64>; NODES],
+    /// That of the root, apart: most events look at it.
+    earliest: Cell<u64>,
+    nodes: [Cell<u64>; NODES],
     taken: Priorities,
     queues: [Queue; PRIORITIES],
 }
@@ -49,20 +51,30 @@ pub struct ReleaseQueues {
 impl ReleaseQueues {
     pub const fn new() -> Self {
         ReleaseQueues {
-            earliest: [const { Cell::new(NEVER) }; NODES],
+            earliest: Cell::new(NEVER),
+            nodes: [const { Cell::new(NEVER) }; NODES],
             taken: Priorities::new(),
             queues: [const { Queue::new() }; PRIORITIES],
         }
     }
 
+    /// Node `i`, which is not the root.
     fn node(&self, i: usize) -> &Cell<u64> {
-        &self.earliest[i & (NODES - 1)]
+        &self.nodes[i & (NODES - 1)]
     }
 
     #[inline(always)]
     fn children(&self, of: usize) -> [&Cell<u64>; CHILDREN] {
         let child = |i| self.node(CHILDREN * of + i);
         [child(0), child(1), child(2), child(3)]
+    }
+
+    /// The earliest of the children of node `of`.
+    #[inline(always)]
+    fn winner(&self, of: usize) -> u64 {
+        let [first, second, third, fourth] = self.children(of);
+        let winner = first.get().min(second.get());
+        winner.min(third.get()).min(fourth.get())
     }
 
     /// The threads of `priority`, the earliest first.
@@ -72,7 +84,12 @@ impl ReleaseQueues {
 
     /// Time of the earliest release of all, in ticks; `u64::MAX` if nobody waits.
     pub fn earliest(&self) -> u64 {
-        self.node(ROOT).get()
+        self.earliest.get()
+    }
+
+    /// Whether anybody waits.
+    pub fn has_any(&self) -> bool {
+        self.earliest() != NEVER
     }
 
     /// The highest priority that has somebody, due or not.
@@ -174,15 +191,14 @@ impl ReleaseQueues {
         };
         let mut at = PRIORITIES + usize::from(priority);
         self.node(at).set(time);
-        for _ in turns::<{ DEPTH as u64 }, _>(0..DEPTH) {
+        for _ in turns::<{ DEPTH as u64 - 1 }, _>(1..DEPTH) {
             at /= CHILDREN;
-            let [first, second, third, fourth] = self.children(at);
-            let winner = first.get().min(second.get());
-            let winner = winner.min(third.get()).min(fourth.get());
+            let winner = self.winner(at);
             if self.node(at).get() == winner {
-                break;
+                return;
             }
             self.node(at).set(winner);
         }
+        self.earliest.set(self.winner(ROOT));
     }
 }

@@ -127,6 +127,7 @@ pub struct Tcb {
     domain: Cell<u8>,
     core: Cell<CoreId>,
     fpu_disabled: Cell<bool>,
+    full_restore: Cell<bool>,
     progress_age: Cell<Age>,
     space: Cell<Remembered>,
     yield_to: Cell<Option<Ref<SchedContext>>>,
@@ -143,7 +144,7 @@ pub struct Tcb {
 
 const _: () = assert!(size_of::<Tcb>() == 1 << sandglass_abi::object::TCB_BITS);
 
-/// Where the fields are that somebody needs who watches from outside on which time a thread runs.
+/// Where the fields are that entry and exit code need, and who watches from outside on which time a thread runs.
 pub mod offset {
     use core::mem::offset_of;
 
@@ -152,6 +153,7 @@ pub mod offset {
     pub const REGISTERS: usize = offset_of!(Tcb, context);
     pub const SCHED_CONTEXT: usize = offset_of!(Tcb, sched_context);
     pub const PLACE: usize = offset_of!(Tcb, place);
+    pub const FULL_RESTORE: usize = offset_of!(Tcb, full_restore);
 
     /// Bytes of the fault, not all of which mean something.
     #[cfg(not(target_os = "none"))]
@@ -182,6 +184,7 @@ impl Tcb {
             domain: Cell::new(domain),
             core: Cell::new(CoreId::BOOT),
             fpu_disabled: Cell::new(false),
+            full_restore: Cell::new(true),
             progress: Cell::new(None),
             progress_age: Cell::new(Age::None),
             space: Cell::new(Remembered::NOTHING),
@@ -226,6 +229,9 @@ impl Tcb {
         /// The core of the context that the thread has, or had last (04, section 15).
         core, set_core: CoreId;
         fpu_disabled, set_fpu_disabled: bool;
+        /// Whether all registers take effect at the next return (07, section 1.5), where there is another way back: that of a
+        /// system call. Entry code writes it, and exit code looks at it.
+        full_restore, set_full_restore: bool;
         /// Name for debugging, padded with zeroes.
         name, set_name: [u8; NAME_BYTES];
     }

@@ -8,25 +8,33 @@
 
 use crate::arch::Platform;
 use crate::mem::Ref;
-use crate::object::Tcb;
+use crate::object::{Core, Tcb};
 use crate::Kernel;
 
 /// `thread` is about to run: the FPU is made its own, or switched off.
 #[inline(always)]
 pub fn switch(k: &Kernel, thread: Ref<Tcb>) {
-    if thread.at(k).fpu_disabled() {
-        k.machine.fpu_set_enabled(false);
-        return;
-    }
     let core = k.core();
+    if thread.at(k).fpu_disabled() {
+        return set_enabled(k, core, false);
+    }
+    set_enabled(k, core, true);
     let owner = core.fpu_owner();
     if owner == Some(thread) {
-        k.machine.fpu_set_enabled(true);
         return;
     }
     let from = owner.map(|owner| owner.at(k).fpu());
     k.machine.fpu_switch(from, thread.at(k).fpu());
     core.set_fpu_owner(k, Some(thread));
+}
+
+/// Lets user code of `core`, which executes the kernel, use the FPU, or makes its use an exception.
+#[inline(always)]
+fn set_enabled(k: &Kernel, core: &Core, enabled: bool) {
+    if core.fpu_enabled() != enabled {
+        core.set_fpu_enabled(k, enabled);
+        k.machine.fpu_set_enabled(enabled);
+    }
 }
 
 /// `thread`, which does not run on another core, is about to leave its core, or to do without the FPU: if its registers are

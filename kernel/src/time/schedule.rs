@@ -105,7 +105,7 @@ pub fn set_priority(k: &Kernel, turn: &Turn, thread: Ref<Tcb>, priority: u8) {
         return set_priority_of_other(k, turn, thread, priority);
     }
     thread.at(k).set_priority(k, priority);
-    if core.ready.has_above(priority) || core.release.earliest() < core.budget_end(k) {
+    if core.ready().has_above(priority) || core.release().earliest() < core.budget_end(k) {
         turn.reschedule(k);
     }
 }
@@ -135,7 +135,7 @@ fn set_priority_of_other(k: &Kernel, turn: &Turn, thread: Ref<Tcb>, priority: u8
 #[inline(always)]
 pub fn is_alone(k: &View, thread: Ref<Tcb>) -> bool {
     let core = k.core();
-    !core.ready.has_from(thread.at(k).priority()) && !core.is_anybody_due()
+    !core.ready().has_from(thread.at(k).priority()) && !core.is_anybody_due()
 }
 
 /// The highest priority of a thread that counts as released but has not been moved, if it is
@@ -143,7 +143,7 @@ pub fn is_alone(k: &View, thread: Ref<Tcb>) -> bool {
 #[inline(always)]
 fn released_above(k: &Kernel, floor: Option<u8>) -> Option<u8> {
     let core = k.core();
-    core.release.highest_due_above(core.now(), floor)
+    core.release().highest_due_above(core.now(), floor)
 }
 
 /// Ends a turn: decides who runs next, makes the context that pays the current one, and programs the
@@ -196,7 +196,7 @@ fn switch(k: &Kernel, turn: &Turn, next: Option<Ref<Tcb>>) {
 pub fn hand_over(k: &Kernel, core: &Core, next: Ref<Tcb>) {
     trace!(k, switch(core.thread(), Some(next)));
     core.set_thread(k, Some(next));
-    if core.release.earliest() <= core.armed() {
+    if core.release().has_any() && core.release().earliest() <= core.armed() {
         arm(k);
     }
 }
@@ -236,7 +236,7 @@ fn release_due(k: &Kernel, turn: &Turn) {
 /// Takes the first thread of `priority` whose time has come, as there is one, out of its queue.
 #[inline(never)]
 fn take_due(k: &Kernel, priority: u8) -> Option<Ref<Tcb>> {
-    let thread = k.core().release.of(priority).first()?;
+    let thread = k.core().release().of(priority).first()?;
     unqueue(k, thread);
     Some(thread)
 }
@@ -280,12 +280,12 @@ fn decide_against(k: &Kernel, action: Action, current: Ref<Tcb>) -> Option<Ref<T
         Action::Switch(woken) => {
             let priority = woken.at(k).priority();
             if priority > running {
-                core.ready.enqueue(k, current);
+                core.ready().enqueue(k, current);
                 return unless_released_above(k, woken, priority);
             } else if priority == running {
-                core.ready.append(k, woken);
+                core.ready().append(k, woken);
             } else {
-                core.ready.enqueue(k, woken);
+                core.ready().enqueue(k, woken);
             }
         }
         Action::ChooseWith(woken) if woken != current => {
@@ -293,7 +293,7 @@ fn decide_against(k: &Kernel, action: Action, current: Ref<Tcb>) -> Option<Ref<T
         }
         _ => {}
     }
-    if core.ready.has_above(running) {
+    if core.ready().has_above(running) {
         enqueue_here(k, current)
     } else {
         unless_released_above(k, current, running)
@@ -315,7 +315,7 @@ fn decide_without(k: &Kernel, action: Action, current: Option<Ref<Tcb>>) -> Opti
         _ => return None,
     };
     let priority = woken.at(k).priority();
-    if must_look && core.ready.has_above(priority) {
+    if must_look && core.ready().has_above(priority) {
         enqueue_here(k, woken)
     } else {
         unless_released_above(k, woken, priority)
@@ -328,14 +328,14 @@ fn unless_released_above(k: &Kernel, thread: Ref<Tcb>, priority: u8) -> Option<R
     let Some(due) = released_above(k, Some(priority)) else {
         return Some(thread);
     };
-    k.core().ready.enqueue(k, thread);
+    k.core().ready().enqueue(k, thread);
     take_due(k, due)
 }
 
 /// `thread` of this core, in no queue, is not chosen: it waits at the head of its priority. Seldom so.
 #[inline(never)]
 fn enqueue_here(k: &Kernel, thread: Ref<Tcb>) -> Option<Ref<Tcb>> {
-    k.core().ready.enqueue(k, thread);
+    k.core().ready().enqueue(k, thread);
     None
 }
 
@@ -344,7 +344,7 @@ fn enqueue_here(k: &Kernel, thread: Ref<Tcb>) -> Option<Ref<Tcb>> {
 #[inline(always)]
 fn choose(k: &Kernel) -> Option<Ref<Tcb>> {
     let core = k.core();
-    choose_released(k).or_else(|| core.ready.take_first(k))
+    choose_released(k).or_else(|| core.ready().take_first(k))
 }
 
 /// Takes the best of the threads whose time has come out of its queue, if it is to run before all
@@ -364,13 +364,16 @@ fn choose_released(k: &Kernel) -> Option<Ref<Tcb>> {
 fn take_released(k: &Kernel) -> Option<Ref<Tcb>> {
     let core = k.core();
     // Equals may be first, too.
-    let floor = core.ready.highest().and_then(|ready| ready.checked_sub(1));
-    let priority = core.release.highest_due_above(core.now(), floor)?;
-    let released = core.release.of(priority).first()?;
-    let is_first = match core.ready.highest() {
+    let floor = core
+        .ready()
+        .highest()
+        .and_then(|ready| ready.checked_sub(1));
+    let priority = core.release().highest_due_above(core.now(), floor)?;
+    let released = core.release().of(priority).first()?;
+    let is_first = match core.ready().highest() {
         Some(ready) if ready == priority => {
             let time = released.at(k).links().key().time();
-            let first = core.ready.first_of(ready);
+            let first = core.ready().first_of(ready);
             first.is_none_or(|first| first.at(k).ready_links().since() >= time)
         }
         ready => ready < Some(priority),
@@ -428,9 +431,9 @@ fn arm_on(k: &Kernel, core: &Core) {
     if DOMAINS > 1 {
         deadline = deadline.min(k.domains.end().saturating_sub(precision));
     }
-    if core.release.earliest() < deadline {
+    if core.release().earliest() < deadline {
         let running = core.thread().map(|thread| thread.at(k).priority());
-        deadline = deadline.min(core.release.earliest_above(running));
+        deadline = deadline.min(core.release().earliest_above(running));
     }
     if deadline != core.armed() {
         core.set_armed(k, deadline);

@@ -164,8 +164,8 @@ impl Machine {
             .set_sched_context(k, state.bound.then_some(self.context));
         match state.queued {
             Queued::Not => {}
-            Queued::Ready => core.ready.append(k, thread),
-            Queued::Release => core.release.insert(k, thread, context.head().time),
+            Queued::Ready => core.ready().append(k, thread),
+            Queued::Release => core.release().insert(k, thread, context.head().time),
         }
         core.set_now(k, now - u64::from(state.unpaid));
         core.set_paid(k);

@@ -60,12 +60,18 @@ class X86_64:
     def saved(self, thread, by_name, ip):
         """The saved registers of a thread, by gdb's names."""
         saved = {name: by_name[name] for name in self.NUMBERED}
-        return dict(saved, rip=ip, eflags=by_name["rflags"], fs_base=by_name["loadedfsbase"])
+        return dict(saved, rip=ip, eflags=by_name["rflags"], fs_base=self.loaded(by_name["fsbase"]))
+
+    @staticmethod
+    def loaded(base):
+        """What the exit makes of the base of thread-local storage: its lower 48 bits, with their sign."""
+        lower = base & (1 << 48) - 1
+        return lower - (lower >> 47 << 48) & (1 << 64) - 1
 
     def complete(self, thread, by_name, saved, read_user):
         """Adds what the kernel does not store: the stack pointer of a thread in a system call. The thread keeps it in
         another register, and the instruction behind the call, `mov rsp, REGISTER`, tells in which."""
-        if by_name["returnbysysret"] == 0:
+        if thread.tcb.number("full_restore"):
             return saved
         behind = saved["rip"] + (0 if thread.state == "Running" else self.SYSCALL_BYTES)
         code = read_user(thread.space(), behind, 3)

@@ -170,9 +170,9 @@ class Core:
         self.context = core.number("context")
         self.now = core.number("now")
         self.unpaid = self.now - core.number("paid")
-        queues = core.field("queues").element(core.number("domain"))
-        self._ready = queues.field("ready.lists")
-        self._release = queues.field("release.queues")
+        domain = core.number("domain")
+        self._ready = core.field("ready").element(domain).field("lists")
+        self._release = core.field("release").element(domain).field("queues")
 
     def ready(self):
         """Of each priority that has some, from the highest: its threads in order."""

@@ -34,7 +34,7 @@ const X86_64: &[Floor] = &[
     floor("endpoint-delete-senders", 1_000, 694),
     floor("endpoint-delete-receivers", 10, 698),
     floor("endpoint-delete-receivers", 1_000, 698),
-    floor("retype-tcb", 256, 1_519),
+    floor("retype-tcb", 256, 1_492),
 ];
 
 /// 95 % of what was measured when the arrangements were first made there.

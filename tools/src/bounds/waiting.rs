@@ -34,8 +34,8 @@ const WAIT: &str = "sandglass_kernel::arch::requests::wait";
 /// What it may call meanwhile, unless that is part of it: to do what the core inside asks for.
 const MEANWHILE: [&str; 4] = [
     "sandglass_kernel::arch::requests::answer",
-    "<sandglass_kernel::arch::x86_64::machine::core_data::CoreData>::save_fpu",
-    "<sandglass_kernel::arch::aarch64::machine::core_data::CoreData>::save_fpu",
+    "sandglass_kernel::arch::x86_64::machine::core_data::save_fpu",
+    "sandglass_kernel::arch::aarch64::machine::core_data::save_fpu",
     "sandglass_kernel::arch::x86_64::machine::cpu::flush_users",
 ];
 

@@ -93,7 +93,8 @@ fn places(kernel: &Path) -> Result<String> {
         let symbol = find(name).with_context(|| format!("the kernel has no symbol `{name}`"))?;
         anyhow::Ok(symbol.address())
     };
-    let root = address("sandglass_exit_root")?.wrapping_sub(KERNEL_BASE);
+    let root =
+        (address("sandglass_core")? + address("sandglass_exit_root_at")?).wrapping_sub(KERNEL_BASE);
     let step = address("sandglass_exit_root_step")?;
     let mut arguments = String::from(",ram=0");
     for core in 0..u64::from(MOST_CORES) {

@@ -428,8 +428,9 @@ impl Platform for Machine {
         self.ticks_per_unit
     }
 
-    fn use_address_space(&self, space: Option<Space>) {
+    fn use_address_space(&self, last: u64, space: Option<Space>) -> u64 {
         self.core().space.set(space);
+        last
     }
 
     fn interrupt_pending(&self) -> bool {
@@ -474,7 +475,6 @@ impl Platform for Machine {
     }
 
     fn fpu_switch(&self, from: Option<&FpuState>, to: &FpuState) {
-        self.fpu_set_enabled(true);
         if let Some(from) = from {
             self.fpu_save(from);
         }

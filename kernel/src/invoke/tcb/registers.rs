@@ -72,7 +72,7 @@ impl Write {
         let word = |i| call.word(k, 2 + i);
         context.transfer_set::<{ ORDER.len() as u64 }>(k, ORDER, 0..self.count, word);
         context.restart(k);
-        context.force_full_restore(k);
+        thread.at(k).set_full_restore(k, true);
         thread.at(k).forget_progress(k);
         if self.resume {
             thread::resume(k, turn, thread);
@@ -116,7 +116,7 @@ impl CopyFrom {
         if k.core().thread() == Some(thread) {
             turn.reschedule(k);
         } else {
-            to.force_full_restore(k);
+            thread.at(k).set_full_restore(k, true);
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use super::{ReleaseQueues, CHILDREN, DEPTH, NEVER, PRIORITIES};
+use super::{ReleaseQueues, CHILDREN, DEPTH, NEVER, PRIORITIES, ROOT};
 use crate::Kernel;
 
 /// The nodes of the tournament that have others below them: each with those.
@@ -21,7 +21,11 @@ pub fn leaf(priority: u8) -> usize {
 impl ReleaseQueues {
     /// The earliest release, in ticks, that node `i` of the tournament says.
     pub fn inspect(&self, i: usize) -> u64 {
-        self.node(i).get()
+        if i == ROOT {
+            self.earliest()
+        } else {
+            self.node(i).get()
+        }
     }
 
     /// Whether the invariants of this file hold, in every queue too: for the hosted kernel's

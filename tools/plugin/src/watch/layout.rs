@@ -18,10 +18,8 @@ pub trait Memory {
 pub struct Layout {
     /// Virtual address of the time that the clock showed when the kernel last read it.
     pub clock: u64,
-    /// Virtual address of the word that names the registers of the thread that runs; 0 where no word does.
-    pub running: u64,
-    /// There, that of the kernel's instruction that first loads from the registers of the thread that runs next, and where it
-    /// does so in them.
+    /// Virtual address of the kernel's instruction that first loads from the registers of the thread that runs next, and where
+    /// it does so in them.
     pub loads: u64,
     pub loads_from: u64,
     /// Virtual address of physical address 0, for objects.
@@ -54,7 +52,7 @@ impl Layout {
     pub fn is_whole(&self) -> bool {
         [
             self.clock,
-            self.running | self.loads,
+            self.loads,
             self.window_base,
             self.image_base,
             self.thread_context,
@@ -68,7 +66,6 @@ impl Layout {
     pub fn field(&mut self, name: &str) -> Option<&mut u64> {
         Some(match name {
             "clock" => &mut self.clock,
-            "running" => &mut self.running,
             "loads" => &mut self.loads,
             "loads_from" => &mut self.loads_from,
             "window_base" => &mut self.window_base,
@@ -132,14 +129,9 @@ impl Layout {
         }
     }
 
-    /// Physical addresses of the thread that runs, and of its context. `loaded` are the registers that the kernel has loaded,
-    /// where no word names them.
+    /// Physical addresses of the thread whose registers, at this virtual address, the kernel has `loaded`, and of its context.
     pub fn running(&self, memory: &impl Memory, loaded: Option<u64>) -> Option<(u64, u64)> {
-        let registers = match self.running {
-            0 => loaded?,
-            word => memory.word(word.wrapping_sub(self.image_base)),
-        };
-        let thread = registers
+        let thread = loaded?
             .checked_sub(self.window_base)?
             .checked_sub(self.thread_registers)?;
         let context = self.context_of(memory, thread);

@@ -5,9 +5,8 @@ use super::*;
 
 const LAYOUT: Layout = Layout {
     clock: IMAGE + 0x100,
-    running: IMAGE + 0x108,
-    loads: 0,
-    loads_from: 0,
+    loads: IMAGE + 0x200,
+    loads_from: 0x18,
     window_base: WINDOW,
     image_base: IMAGE,
     thread_registers: 0x40,
@@ -108,10 +107,14 @@ impl<'w> Machine<'w> {
     fn event(&mut self, next: u64, does: impl FnOnce(&mut Self)) {
         self.enter();
         does(self);
-        self.words.set(
-            LAYOUT.running - IMAGE,
-            WINDOW + next + LAYOUT.thread_registers,
-        );
+        // Two words.
+        let registers = WINDOW + next + LAYOUT.thread_registers + LAYOUT.loads_from;
+        self.watch.loads(registers);
+        self.watch.loads(registers + 8);
+        self.returns();
+    }
+
+    fn returns(&mut self) {
         self.block(Place::Kernel, PATH / 3, Last::Returns);
     }
 
@@ -320,30 +323,19 @@ fn time_without_instructions_is_that_of_whoever_waits() {
     }
 }
 
-/// Where no word names who runs, the kernel's first load of registers does.
+/// The kernel's first load of registers tells who runs.
 #[test]
 fn who_runs_next_is_whose_registers_are_loaded() {
-    const FROM: u64 = 0x18;
     let words = Words::default();
-    let layout = Layout {
-        running: 0,
-        loads: IMAGE + 0x200,
-        loads_from: FROM,
-        ..LAYOUT
-    };
     let mut machine = Machine::new(&words);
-    machine.watch = Watch::new(&words, layout);
     for thread in [THREAD, OTHER_THREAD] {
-        machine.event(thread, |machine| {
-            let registers = WINDOW + thread + LAYOUT.thread_registers;
-            machine.watch.loads(registers + FROM);
-            machine.watch.loads(registers + FROM + 8);
-        });
+        machine.event(thread, |_| {});
         let running = machine.watch.running.map(|running| running.thread);
         assert_eq!(running, Some(thread));
     }
     // Nobody's have been: it goes unseen, rather than to the last.
-    machine.event(THREAD, |_| {});
+    machine.enter();
+    machine.returns();
     assert!(machine.watch.running.is_none());
 }
 

@@ -275,9 +275,6 @@ impl Context {
         self.set(k, Register::Tpidr, base);
     }
 
-    /// All registers take effect at the next return: they always do.
-    pub fn force_full_restore(&self, _: &impl Owner) {}
-
     /// Register `i` of the order `transfer`; `None` past its end.
     #[inline(always)]
     pub fn transfer_get(&self, transfer: Transfer, i: usize) -> Option<u64> {

@@ -16,6 +16,7 @@ use crate::arch::aarch64::machine::platform::Machine;
 use crate::arch::aarch64::machine::{cache, cpu, paging, tlb};
 use crate::arch::abi::devices::Maintenance;
 use crate::arch::device_tree::board::{Board, Processor};
+use crate::arch::spaces;
 use crate::arch::turn::KernelGuard;
 use crate::arch::Platform;
 use crate::boot::Refusal;
@@ -132,7 +133,7 @@ pub extern "C" fn begin(core: CoreId) -> ! {
     BEGUN.store(core.index() as u64, Ordering::Release);
     // SAFETY: called by assembly, once on each core; nothing is borrowed when the turn ends.
     let guard = unsafe { KernelGuard::enter(core) };
-    guard.k.machine.use_address_space(None);
+    spaces::leave(guard.k);
     guard.leave();
     // Others may have left threads here already, and could not reach this core.
     handlers::start(core)

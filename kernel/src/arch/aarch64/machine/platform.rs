@@ -6,7 +6,7 @@ use sandglass_abi::vspace::aarch64::MAX_IRQ;
 use sandglass_lock::Requests;
 
 use super::change::Change;
-use super::core_data::CoreData;
+use super::core_data;
 use super::gic::GIC;
 use super::layout::WINDOW_BASE;
 use super::{cache, cpu, debugger, firmware, paging, serial, tlb};
@@ -25,8 +25,8 @@ pub const LOOK: u8 = 1;
 /// The machine. Its memory and devices exist once; a value holds what was found out about them.
 pub struct Machine {
     cores: Cell<u8>,
-    /// The data of the core that executes the kernel.
-    here: Cell<&'static CoreData>,
+    /// The core that executes the kernel.
+    here: Cell<CoreId>,
     /// Ticks of the counter in [`crate::arch::abi::clock::UNIT_US`] microseconds.
     pub(in crate::arch::aarch64) ticks_per_unit: Cell<u64>,
     /// The highest interrupt that user level may name.
@@ -39,19 +39,9 @@ impl Machine {
     pub const fn new() -> Self {
         Machine {
             cores: Cell::new(1),
-            here: Cell::new(CoreData::of(CoreId::BOOT)),
+            here: Cell::new(CoreId::BOOT),
             ticks_per_unit: Cell::new(1000),
             max_irq: Cell::new(MAX_IRQ),
-        }
-    }
-
-    /// The data of the core that executes the kernel.
-    #[inline(always)]
-    fn here(&self) -> &'static CoreData {
-        if CORES > 1 {
-            self.here.get()
-        } else {
-            CoreData::of(CoreId::BOOT)
         }
     }
 
@@ -87,8 +77,8 @@ impl Machine {
         if !GIC.has(change.number) {
             return;
         }
-        let here = core::ptr::eq(self.here(), CoreData::of(line.core));
-        if CORES > 1 && !here && change.is_private() && GIC.is_banked() {
+        let elsewhere = CORES > 1 && self.here.get() != line.core;
+        if elsewhere && change.is_private() && GIC.is_banked() {
             self.ask(line.core, requests::own(change.bits()));
         } else {
             GIC.change(line.core, change);
@@ -108,7 +98,7 @@ impl Platform for Machine {
 
     #[inline(always)]
     fn execute_on(&self, core: CoreId) {
-        self.here.set(CoreData::of(core));
+        self.here.set(core);
     }
 
     fn interrupt_core(&self, core: CoreId) {
@@ -154,7 +144,7 @@ impl Platform for Machine {
     }
 
     #[inline(always)]
-    fn use_address_space(&self, space: Option<Space>) {
+    fn use_address_space(&self, last: u64, space: Option<Space>) -> u64 {
         let root = match space {
             Some(space) => space.word(),
             None => paging::empty_root(),
@@ -162,6 +152,7 @@ impl Platform for Machine {
         // SAFETY: a root that the kernel keeps as long as it is in use, or the one that maps nothing. The kernel's own
         // addresses are not translated by it, and leaving the kernel synchronises.
         unsafe { cpu::set_user_root(root) }
+        last
     }
 
     #[inline(always)]
@@ -191,7 +182,7 @@ impl Platform for Machine {
     }
 
     fn fpu_save(&self, state: &FpuState) {
-        self.here().save_fpu(state);
+        core_data::save_fpu(state);
     }
 
     fn fpu_save_of(&self, core: CoreId, state: &FpuState) {
@@ -201,12 +192,12 @@ impl Platform for Machine {
 
     #[inline(always)]
     fn fpu_switch(&self, from: Option<&FpuState>, to: &FpuState) {
-        self.here().switch_fpu(from, to);
+        core_data::switch_fpu(from, to);
     }
 
     #[inline(always)]
     fn fpu_set_enabled(&self, enabled: bool) {
-        self.here().set_fpu_enabled(enabled);
+        cpu::set_fpu_enabled(enabled);
     }
 }
 

@@ -38,11 +38,8 @@ pub enum Register {
     /// Where a Running thread continues.
     NextIp,
     GsBase,
-    /// Non-zero: the thread entered by SYSCALL and returns by SYSRET (01, section 4.1).
-    ReturnBySysret,
-    /// What the exit code loads: `FsBase`, or 0 if the processor would refuse that.
-    LoadedFsBase,
-    /// What the ABI shows, canonical or not (07, section 1.3).
+    /// Canonical or not, as the ABI shows it (07, section 1.3): of one that is not, which the processor refuses, the exit code
+    /// loads the lower 48 bits, with their sign.
     FsBase,
 }
 
@@ -315,25 +312,9 @@ impl Context {
         is_canonical(base)
     }
 
-    /// Sets the base of thread-local storage, which is not validated (03, section 4.12). One that
-    /// is not canonical, which the processor refuses, is shown but has the effect of 0.
+    /// Sets the base of thread-local storage, which is not validated (03, section 4.12).
     pub fn set_tls_base(&self, k: &impl Owner, base: u64) {
-        self.set(k, Register::FsBase, base);
-        let loaded = if is_canonical(base) { base } else { 0 };
-        self.set(k, Register::LoadedFsBase, loaded);
-    }
-
-    /// Sets a register of a transfer.
-    fn assign(&self, k: &impl Owner, register: Register, value: u64) {
-        match register {
-            Register::FsBase => self.set_tls_base(k, value),
-            _ => self.set(k, register, value),
-        }
-    }
-
-    /// All registers take effect at the next return, by IRET (07, section 1.5).
-    pub fn force_full_restore(&self, k: &impl Owner) {
-        self.set(k, Register::ReturnBySysret, 0)
+        self.set(k, Register::FsBase, base)
     }
 
     /// Register `i` of the order `transfer`; `None` past its end.
@@ -362,7 +343,7 @@ impl Context {
             let value = word(start + i);
             if GUARDED >> register as u32 & 1 != 0 {
                 guarded.turn();
-                self.assign(k, register, sanitise(register, value));
+                self.set(k, register, sanitise(register, value));
             } else {
                 self.set(k, register, value);
             }
@@ -377,8 +358,6 @@ impl Context {
         for &register in turns::<{ USER_CONTEXT.len() as u64 }, _>(registers.iter()) {
             self.set(k, register, source.get(register));
         }
-        // What the processor gets follows from it, whether it was copied or not.
-        self.set_tls_base(k, self.get(Register::FsBase));
     }
 
     /// What is watched of the thread.

@@ -10,7 +10,7 @@ use sandglass_abi::syscall::Syscall;
 
 use super::descriptors::{Cpu, CPUS, DEBUG, ENTRY_STACK_TOP, ENTRY_STRIDE, USER_CODE, USER_DATA};
 use super::handlers::{on_kernel_vector, on_vector, KernelStack, KERNEL_STACKS, STACK_START};
-use crate::arch::abi::context::{Context, Register};
+use crate::arch::abi::context::Register;
 use crate::arch::calls::{
     on_call, on_nb_send_recv, on_recv, on_reply_recv, on_send, on_system_call, on_wait, on_yield,
 };
@@ -22,6 +22,7 @@ use crate::arch::x86_64::machine::paging::{ISOLATED, KERNEL_PML4};
 use crate::arch::x86_64::machine::speculation::{self, Asked, ASKED};
 use crate::arch::x86_64::machine::vectors::FIRST_LEGAL;
 use crate::cores::{CoreId, CORES};
+use crate::object::{tcb, Core, Tcb};
 
 /// Exceptions for which the processor pushes a code: 8, 10 to 14, 17, 21, 29, 30.
 const WITH_CODE: u32 = 0x6022_7d00;
@@ -55,35 +56,35 @@ const _: () = assert!(
     "`exit` has a way for each core, and so have entries"
 );
 
-/// Leaves the kernel for the thread with `context`.
+/// Leaves the kernel for `thread`.
 ///
 /// # Safety
-/// `core` executes this; the context is that of a thread and stays where it is until the core enters
+/// `core` executes this; the thread is the one that the kernel knows to run there, and stays where it is until the core enters
 /// the kernel again.
 #[inline(always)]
-pub unsafe fn exit(core: CoreId, context: *const Context) -> ! {
+pub unsafe fn exit(core: CoreId, thread: *const Tcb) -> ! {
     // SAFETY: the caller's; each way is that of the core.
     unsafe {
         // The first, by itself: it is the only one of most kernels, and among the others it would not be found at once.
         if core.index() == 0 {
-            exit_of::<0>(context)
+            exit_of::<0>(thread)
         }
         match core.index() {
-            1 => exit_of::<1>(context),
-            2 => exit_of::<2>(context),
-            3 => exit_of::<3>(context),
-            4 => exit_of::<4>(context),
-            5 => exit_of::<5>(context),
-            6 => exit_of::<6>(context),
-            7 => exit_of::<7>(context),
-            8 => exit_of::<8>(context),
-            9 => exit_of::<9>(context),
-            10 => exit_of::<10>(context),
-            11 => exit_of::<11>(context),
-            12 => exit_of::<12>(context),
-            13 => exit_of::<13>(context),
-            14 => exit_of::<14>(context),
-            _ => exit_of::<15>(context),
+            1 => exit_of::<1>(thread),
+            2 => exit_of::<2>(thread),
+            3 => exit_of::<3>(thread),
+            4 => exit_of::<4>(thread),
+            5 => exit_of::<5>(thread),
+            6 => exit_of::<6>(thread),
+            7 => exit_of::<7>(thread),
+            8 => exit_of::<8>(thread),
+            9 => exit_of::<9>(thread),
+            10 => exit_of::<10>(thread),
+            11 => exit_of::<11>(thread),
+            12 => exit_of::<12>(thread),
+            13 => exit_of::<13>(thread),
+            14 => exit_of::<14>(thread),
+            _ => exit_of::<15>(thread),
         }
     }
 }
@@ -91,11 +92,11 @@ pub unsafe fn exit(core: CoreId, context: *const Context) -> ! {
 /// # Safety
 /// As for [`exit`], on core `CORE`.
 #[inline(always)]
-unsafe fn exit_of<const CORE: usize>(context: *const Context) -> ! {
-    // SAFETY: the caller's: a context is the exit code's only demand. The code is at that distance.
+unsafe fn exit_of<const CORE: usize>(thread: *const Tcb) -> ! {
+    // SAFETY: the caller's: a thread is the exit code's only demand. The code is at that distance.
     unsafe {
         asm!("jmp {exit} + {block}", exit = sym sandglass_exit_0, block = const CORE * BLOCK,
-             in("rdi") context, options(noreturn))
+             in("rdi") thread, options(noreturn))
     }
 }
 
@@ -107,9 +108,9 @@ const fn in_barriers(offset: usize) -> usize {
 /// Byte offset of what a core does against speculation: all in the lowest byte.
 const ACTIONS: usize = in_barriers(core::mem::offset_of!(Barriers, actions));
 
-/// Byte offset of a register in a context.
+/// Byte offset of a register in a thread.
 const fn at(register: Register) -> usize {
-    register as usize * 8
+    tcb::offset::REGISTERS + register as usize * 8
 }
 
 // The order in which system calls push and pop.
@@ -127,28 +128,30 @@ const _: () = {
 
 global_asm!(
     // What is done against speculation, as far as this build was asked for it and the processor needs it (`speculation`).
-    // After an entry, before any return: predictions that user code has made are not the kernel's. Of the registers, R8, RCX
+    // After an entry, before any return: predictions that user code has made are not the kernel's. Of the registers, R8, R9
     // and RAX are free. The fence is for the jump: without it, what follows could be executed ahead of the register's setting.
     ".macro restrict_speculation core",
     ".if {ibrs}",
     "mov r8, rdx",
-    "test byte ptr [rip + {core} + \\core * {core_size} + {actions}], {control}",
+    "mov r9, rcx",
+    "test byte ptr [rip + {data} + \\core * {data_size} + {actions}], {control}",
     "jz 2f",
     "mov ecx, {msr_spec_ctrl}",
-    "mov eax, [rip + {core} + \\core * {core_size} + {kernel_control}]",
+    "mov eax, [rip + {data} + \\core * {data_size} + {kernel_control}]",
     "xor edx, edx",
     "wrmsr",
     "2: lfence",
     "mov rdx, r8",
+    "mov rcx, r9",
     ".endif",
     ".endm",
     // Before an exit, behind the last return: user code's own predictions are its own again.
     ".macro permit_speculation core",
     ".if {ibrs}",
-    "test byte ptr [rip + {core} + \\core * {core_size} + {actions}], {control}",
+    "test byte ptr [rip + {data} + \\core * {data_size} + {actions}], {control}",
     "jz 2f",
     "mov ecx, {msr_spec_ctrl}",
-    "mov eax, [rip + {core} + \\core * {core_size} + {user_control}]",
+    "mov eax, [rip + {data} + \\core * {data_size} + {user_control}]",
     "xor edx, edx",
     "wrmsr",
     "2:",
@@ -157,9 +160,9 @@ global_asm!(
     // Before an exit, after the last access to what is not the user's: the processor's buffers are empty. The flags are free.
     ".macro clear_buffers core",
     ".if {verw}",
-    "test byte ptr [rip + {core} + \\core * {core_size} + {actions}], {clear}",
+    "test byte ptr [rip + {data} + \\core * {data_size} + {actions}], {clear}",
     "jz 2f",
-    "verw word ptr [rip + {core} + \\core * {core_size} + {segment}]",
+    "verw word ptr [rip + {data} + \\core * {data_size} + {segment}]",
     "2:",
     ".endif",
     ".endm",
@@ -213,7 +216,8 @@ global_asm!(
     "mov eax, offset {pml4} + {to_physical}",
     "mov cr3, rax",
     ".endif",
-    "mov rax, [rip + {core} + \\core * {core_size}]",
+    "movabs rax, {window}",
+    "add rax, [rip + sandglass_core + \\core * {core_size} + {thread}]",
     "mov [rax + {rdi}], rdi",
     "mov [rax + {rsi}], rsi",
     "mov [rax + {rbx}], rbx",
@@ -241,14 +245,15 @@ global_asm!(
     "add rsp, 24 + \\code_bytes",
     "pop qword ptr [rax + {rflags}]",
     "pop qword ptr [rax + {rsp}]",
-    "mov qword ptr [rax + {return_by_sysret}], 0",
+    "mov byte ptr [rax + {full_restore}], 1",
     ".if {user_bases}",
     "rdfsbase rcx",
-    "mov [rax + {shown_fs_base}], rcx",
     "mov [rax + {fs_base}], rcx",
     "rdgsbase rcx",
     "mov [rax + {gs_base}], rcx",
     ".endif",
+    // In the order of a function's arguments: vector, code, core, thread.
+    "mov rcx, rax",
     "lea rsp, [rip + {stack} + \\core * {stack_size} + {stack_start}]",
     "restrict_speculation \\core",
     ".if {cores} > 1",
@@ -299,8 +304,8 @@ global_asm!(
     "mov esp, offset {pml4} + {to_physical}",
     "mov cr3, rsp",
     ".endif",
-    "mov rsp, [rip + {core} + \\core * {core_size}]",
-    "add rsp, {pushed_end}",
+    "movabs rsp, {window} + {pushed_end}",
+    "add rsp, [rip + sandglass_core + \\core * {core_size} + {thread}]",
     "push rcx",
     "push r11",
     "push r15",
@@ -318,10 +323,9 @@ global_asm!(
     "push rdi",
     "sub rcx, 2",
     "mov [rsp + {fault_ip} - {rdi}], rcx",
-    "mov qword ptr [rsp + {return_by_sysret} - {rdi}], 1",
+    "mov byte ptr [rsp + {full_restore} - {rdi}], 0",
     ".if {user_bases}",
     "rdfsbase rcx",
-    "mov [rsp + {shown_fs_base} - {rdi}], rcx",
     "mov [rsp + {fs_base} - {rdi}], rcx",
     "rdgsbase rcx",
     "mov [rsp + {gs_base} - {rdi}], rcx",
@@ -350,7 +354,7 @@ global_asm!(
     "jmp {on_system_call}",
     ".size sandglass_system_call_\\core, . - sandglass_system_call_\\core",
 
-    // To the thread whose context is in RDI. The FS base is loaded each time, and the GS base
+    // To the thread in RDI. The FS base is loaded each time, its lower 48 bits, and the GS base
     // unless it is and was 0: users cannot set them, but loading a selector makes them 0, and the
     // next thread must not inherit that. Where users have instructions for both, entries store them, and
     // exits load them, always.
@@ -358,31 +362,37 @@ global_asm!(
     ".global sandglass_exit_\\core",
     ".type sandglass_exit_\\core, @function",
     "sandglass_exit_\\core:",
-    "mov [rip + {core} + \\core * {core_size}], rdi",
     ".if {at_switch}",
-    "mov rax, [rip + {core} + \\core * {core_size} + {core_root}]",
-    "cmp rax, [rip + {core} + \\core * {core_size} + {last_root}]",
+    "mov rax, [rip + sandglass_core + \\core * {core_size} + {root}]",
+    "cmp rax, [rip + {data} + \\core * {data_size} + {last_root}]",
     "jne other_address_space_\\core",
     "same_address_space_\\core:",
     ".endif",
     "permit_speculation \\core",
+    ".if \\core == 0",
+    // By this the oracle for time knows who runs next (as in `turn`): registers of whom are loaded here.
+    ".globl sandglass_watch_loads",
+    "sandglass_watch_loads:",
+    ".endif",
     ".if {user_bases}",
     "mov rax, [rdi + {fs_base}]",
+    "shl rax, 16",
+    "sar rax, 16",
     "wrfsbase rax",
     "mov rax, [rdi + {gs_base}]",
     "wrgsbase rax",
     ".else",
-    "mov ecx, {msr_fs_base}",
     "mov eax, [rdi + {fs_base}]",
-    "mov edx, [rdi + {fs_base} + 4]",
+    "movsx edx, word ptr [rdi + {fs_base} + 4]",
+    "mov ecx, {msr_fs_base}",
     "wrmsr",
-    "mov rax, [rdi + {gs_base}]",
-    "or rax, [rip + {core} + \\core * {core_size} + {core_gs_base}]",
+    "movzx eax, byte ptr [rip + sandglass_core + \\core * {core_size} + {base_loaded}]",
+    "or rax, [rdi + {gs_base}]",
     "jnz load_gs_base_\\core",
     "gs_base_loaded_\\core:",
     ".endif",
-    "cmp dword ptr [rdi + {return_by_sysret}], 0",
-    "je exit_by_iret_\\core",
+    "cmp byte ptr [rdi + {full_restore}], 0",
+    "jne exit_by_iret_\\core",
     "lea rsp, [rdi + {rdi}]",
     "pop rdi",
     "pop rsi",
@@ -400,7 +410,7 @@ global_asm!(
     "pop r11",
     "pop rcx",
     ".if {isolated}",
-    "mov rsp, [rip + {core} + \\core * {core_size} + {core_root}]",
+    "mov rsp, [rip + sandglass_core + \\core * {core_size} + {root}]",
     "clear_buffers \\core",
     "mov cr3, rsp",
     ".endif",
@@ -430,7 +440,7 @@ global_asm!(
     "mov rax, [rdi + {rax}]",
     ".if {isolated}",
     "push qword ptr [rdi + {rdi}]",
-    "mov rdi, [rip + {core} + \\core * {core_size} + {core_root}]",
+    "mov rdi, [rip + sandglass_core + \\core * {core_size} + {root}]",
     "clear_buffers \\core",
     "mov cr3, rdi",
     "pop rdi",
@@ -444,9 +454,9 @@ global_asm!(
     "mov ecx, {msr_gs_base}",
     "mov eax, [rdi + {gs_base}]",
     "mov edx, [rdi + {gs_base} + 4]",
-    "mov [rip + {core} + \\core * {core_size} + {core_gs_base}], eax",
-    "mov [rip + {core} + \\core * {core_size} + {core_gs_base} + 4], edx",
     "wrmsr",
+    "or eax, edx",
+    "setnz byte ptr [rip + sandglass_core + \\core * {core_size} + {base_loaded}]",
     "jmp gs_base_loaded_\\core",
     ".endif",
 
@@ -455,9 +465,9 @@ global_asm!(
     // the load of CR3, which waits for what is before it.
     ".if {at_switch}",
     "other_address_space_\\core:",
-    "mov [rip + {core} + \\core * {core_size} + {last_root}], rax",
+    "mov [rip + {data} + \\core * {data_size} + {last_root}], rax",
     ".if {ibpb}",
-    "test byte ptr [rip + {core} + \\core * {core_size} + {actions}], {barrier}",
+    "test byte ptr [rip + {data} + \\core * {data_size} + {actions}], {barrier}",
     "jz 2f",
     "mov ecx, {msr_pred_cmd}",
     "mov eax, 1",
@@ -466,7 +476,7 @@ global_asm!(
     "2:",
     ".endif",
     ".if {l1d}",
-    "test byte ptr [rip + {core} + \\core * {core_size} + {actions}], {flush}",
+    "test byte ptr [rip + {data} + \\core * {data_size} + {actions}], {flush}",
     "jz 2f",
     "mov ecx, {msr_flush_cmd}",
     "mov eax, 1",
@@ -476,7 +486,7 @@ global_asm!(
     ".endif",
     // 32 calls that nobody returns from: no processor remembers more. Of the kernel's stack, nothing is in use any more.
     ".if {rsb}",
-    "test byte ptr [rip + {core} + \\core * {core_size} + {actions}], {fill_returns}",
+    "test byte ptr [rip + {data} + \\core * {data_size} + {actions}], {fill_returns}",
     "jz 2f",
     "lea rsp, [rip + {stack} + \\core * {stack_size} + {stack_start}]",
     ".rept 32",
@@ -496,6 +506,13 @@ global_asm!(
     ".endif",
     ".endr",
     ".text",
+    ".globl sandglass_watch_loads_from",
+    ".set sandglass_watch_loads_from, {fs_base} - {registers}",
+    // Where whoever watches the exits finds the root that they load, of the first core, and how far that of the next is.
+    ".globl sandglass_exit_root_at",
+    ".set sandglass_exit_root_at, {root}",
+    ".globl sandglass_exit_root_step",
+    ".set sandglass_exit_root_step, {core_size}",
 
     cores = const CORES,
     block = const BLOCK,
@@ -505,10 +522,13 @@ global_asm!(
     with_code = const WITH_CODE,
     pml4 = sym KERNEL_PML4,
     to_physical = const layout::KERNEL_BASE.wrapping_neg(),
-    core = sym CORE_DATA,
-    core_size = const size_of::<CoreData>(),
-    core_root = const core::mem::offset_of!(CoreData, root),
-    core_gs_base = const core::mem::offset_of!(CoreData, gs_base),
+    data = sym CORE_DATA,
+    data_size = const size_of::<CoreData>(),
+    core_size = const size_of::<Core>(),
+    window = const layout::WINDOW_BASE as i64,
+    thread = const Core::THREAD,
+    root = const Core::ROOT,
+    base_loaded = const Core::BASE_LOADED,
     cpu = sym CPUS,
     cpu_size = const size_of::<Cpu>(),
     entry_stack_top = const ENTRY_STACK_TOP,
@@ -578,8 +598,8 @@ global_asm!(
     user_bases = const cpu::USERS_SET_BASES as u32,
     hardware_debug = const cfg!(feature = "hardware-debug") as u32,
     debug_exception = const DEBUG as u32,
-    shown_fs_base = const at(Register::FsBase),
-    fs_base = const at(Register::LoadedFsBase),
+    fs_base = const at(Register::FsBase),
     gs_base = const at(Register::GsBase),
-    return_by_sysret = const at(Register::ReturnBySysret),
+    registers = const tcb::offset::REGISTERS,
+    full_restore = const tcb::offset::FULL_RESTORE,
 );

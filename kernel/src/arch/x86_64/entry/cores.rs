@@ -13,12 +13,12 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use super::handlers::{self, KernelStack, KERNEL_STACKS, STACK_START};
 use super::pvh::{CR0_PAGING, CR4_PAE};
 use super::{descriptors, same_time};
+use crate::arch::spaces;
 use crate::arch::turn::KernelGuard;
 use crate::arch::x86_64::machine::apic::{self, IS_X2APIC, LOCAL_APIC};
 use crate::arch::x86_64::machine::layout::KERNEL_BASE;
 use crate::arch::x86_64::machine::paging::{self, START_PML4};
 use crate::arch::x86_64::machine::{barriers, cpu, mtrr};
-use crate::arch::Platform;
 use crate::cores::{CoreId, CORES};
 use crate::event::Trap;
 
@@ -63,7 +63,7 @@ extern "C" fn begin(core: CoreId) -> ! {
     descriptors::init(core);
     LOCAL_APIC.enable(core, LOCAL_APICS.load(Ordering::Relaxed));
     guard.k.machine.start_timer();
-    guard.k.machine.use_address_space(None);
+    spaces::leave(guard.k);
     guard.leave();
     // Others may have left threads here already, and could not reach this core.
     handlers::act(core, Trap::Look)

@@ -1,7 +1,7 @@
 //! The processor's debug registers: they are the running thread's (09, section 3).
 
 use super::code::exit;
-use super::handlers::{act, context};
+use super::handlers::act;
 use crate::arch::abi::context::Context;
 use crate::arch::abi::debugging::Event;
 use crate::arch::abi::Exception;
@@ -9,12 +9,13 @@ use crate::arch::x86_64::machine::core_data::CoreData;
 use crate::arch::x86_64::machine::cpu;
 use crate::cores::CoreId;
 use crate::event::Trap;
+use crate::object::Tcb;
 
 /// The vector of INT3; that of debug exceptions is 1.
 const BREAKPOINT: u64 = 3;
 
-/// `core` is about to run the thread with the registers `context`: what is watched is what is watched of that one. Threads of
-/// which nothing is, one after the other, cost no more than to see that.
+/// `core` is about to run the thread with the registers `context`: what is watched is what is watched of that one. Threads
+/// of which nothing is, one after the other, cost no more than to see that.
 #[inline(always)]
 pub fn prepare(core: CoreId, context: &Context) {
     let debugging = context.debugging();
@@ -42,18 +43,21 @@ fn load(data: &CoreData, context: &Context) {
     }
 }
 
-/// A debug exception, or INT3, at user level; the context is stored. A step that is not the last one is nobody's affair, nor
+/// A debug exception, or INT3, at user level, while `thread` ran; its context is stored. A step that is not the last one is nobody's affair, nor
 /// is an exception without a cause.
 #[cold]
 #[inline(never)]
-pub fn on_exception(core: CoreId, vector: u64) -> ! {
+pub fn on_exception(core: CoreId, thread: &Tcb, vector: u64) -> ! {
     let event = match vector {
         BREAKPOINT => Some(Event::Software),
-        _ => context(core).debugging().trapped(cpu::take_debug_status()),
+        _ => thread
+            .context()
+            .debugging()
+            .trapped(cpu::take_debug_status()),
     };
     match event {
         Some(event) => act(core, Trap::Exception(Exception::Debug(event))),
         // SAFETY: the thread that was interrupted. Its steps were counted before anybody else could be at it.
-        None => unsafe { exit(core, CoreData::of(core).context.get()) },
+        None => unsafe { exit(core, thread) },
     }
 }

@@ -1,6 +1,6 @@
 //! The way into the kernel and the way out of it.
 //!
-//! Every entry stores the user's registers in the [`Context`] of the thread that ran, switches to
+//! Every entry stores the user's registers in the context of the thread that ran, switches to
 //! the kernel's address space and stack, and calls a Rust function that ends in [`leave`]; the
 //! exit loads the registers from the context of the thread that is to run. Nothing of the kernel's
 //! stack survives from one event to the next.
@@ -10,7 +10,7 @@
 //! happen in the trampoline, which is mapped at the same addresses in both address spaces.
 //!
 //! IRET and SYSRET fail inside the kernel when the instruction pointer is not canonical. None is:
-//! what users write is checked ([`Context`]), and no instruction can lie in the last page below
+//! what users write is checked (`context`), and no instruction can lie in the last page below
 //! the non-canonical addresses, because nothing can be mapped there (03, section 8.3).
 
 use core::cell::UnsafeCell;
@@ -20,17 +20,17 @@ use super::code::exit;
 use super::debugging;
 use super::descriptors::FIRST_SOFTWARE;
 use super::fatal;
-use crate::arch::abi::context::{Context, Register};
+use crate::arch::abi::context::Register;
 use crate::arch::abi::Exception;
 use crate::arch::calls;
 use crate::arch::requests;
 use crate::arch::turn::{entered, KernelGuard};
 use crate::arch::x86_64::machine::apic::LOCAL_APIC;
-use crate::arch::x86_64::machine::core_data::CoreData;
 use crate::arch::x86_64::machine::vectors::*;
 use crate::arch::x86_64::machine::{cpu, machine_check, paging};
 use crate::cores::{CoreId, CORES};
 use crate::event::{self, Next, Trap};
+use crate::object::Tcb;
 use crate::time::account;
 
 /// Bytes of the kernel's stack. The boot needs most; events less than a tenth of it. The debug
@@ -88,13 +88,13 @@ fn is_of_machine(vector: u64) -> bool {
 /// context is stored. It never comes back to [`on_vector`], which so has no registers to save.
 #[cold]
 #[inline(never)]
-fn on_doubtful_vector(core: CoreId, vector: u64, code: u64) -> ! {
+fn on_doubtful_vector(core: CoreId, thread: &Tcb, vector: u64, code: u64) -> ! {
     if is_of_machine(vector) {
-        fatal::of_machine(vector, core, true, context(core).fault_ip());
+        fatal::of_machine(vector, core, true, thread.context().fault_ip());
     }
     if end_stray(vector) {
         // SAFETY: the thread that was interrupted, which nobody touched.
-        unsafe { exit(core, CoreData::of(core).context.get()) }
+        unsafe { exit(core, thread) }
     }
     let exception = if vector < FIRST_INTERRUPT {
         Exception::Other {
@@ -102,7 +102,7 @@ fn on_doubtful_vector(core: CoreId, vector: u64, code: u64) -> ! {
             code: code as u32,
         }
     } else {
-        back_to_software_interrupt(core);
+        back_to_software_interrupt(thread);
         Exception::SoftwareInterrupt {
             vector: vector as u8,
         }
@@ -110,11 +110,12 @@ fn on_doubtful_vector(core: CoreId, vector: u64, code: u64) -> ! {
     act(core, Trap::Exception(exception))
 }
 
-/// An interrupt or exception at user level; the context is stored.
-pub extern "C" fn on_vector(vector: u64, code: u64, core: CoreId) -> ! {
+/// An interrupt or exception at user level, while `thread` ran; its context is stored. Nobody else is at that before this core
+/// waits for its turn, or serves another one.
+pub extern "C" fn on_vector(vector: u64, code: u64, core: CoreId, thread: &Tcb) -> ! {
     let core = entered(core);
-    if context(core).get(Register::Rflags) & FLAG_VIRTUAL_8086 != 0 {
-        fatal::virtual_8086(vector, context(core).fault_ip());
+    if thread.context().get(Register::Rflags) & FLAG_VIRTUAL_8086 != 0 {
+        fatal::virtual_8086(vector, thread.context().fault_ip());
     }
     let trap = match vector {
         PAGE_FAULT => Trap::Exception(Exception::PageFault {
@@ -122,11 +123,11 @@ pub extern "C" fn on_vector(vector: u64, code: u64, core: CoreId) -> ! {
             code: cpu::page_fault_code(code as u32),
         }),
         #[cfg(feature = "hardware-debug")]
-        DEBUG | BREAKPOINT => debugging::on_exception(core, vector),
+        DEBUG | BREAKPOINT => debugging::on_exception(core, thread, vector),
         0..FIRST_LEGAL => {
             // In here, so that interrupts need not be told from it.
             if vector == NON_MASKABLE {
-                on_doubtful_vector(core, vector, code);
+                on_doubtful_vector(core, thread, vector, code);
             }
             Trap::Exception(Exception::Other {
                 number: vector as u32,
@@ -134,13 +135,13 @@ pub extern "C" fn on_vector(vector: u64, code: u64, core: CoreId) -> ! {
             })
         }
         _ if vector < FIRST_INTERRUPT || vector >= FIRST_SOFTWARE as u64 => {
-            on_doubtful_vector(core, vector, code)
+            on_doubtful_vector(core, thread, vector, code)
         }
         _ if is(vector, REMOTE_CALL) => {
             LOCAL_APIC.end_interrupt();
             if !requests::serve(core) {
                 // SAFETY: the thread that was interrupted, which nobody touched.
-                unsafe { exit(core, CoreData::of(core).context.get()) }
+                unsafe { exit(core, thread) }
             }
             Trap::Look
         }
@@ -195,16 +196,9 @@ fn interrupt(vector: u64) -> Trap {
 
 /// The instruction that entered the kernel is the software interrupt of two bytes before the
 /// next one (05, section 2.2).
-fn back_to_software_interrupt(core: CoreId) {
-    let context = context(core);
+fn back_to_software_interrupt(thread: &Tcb) {
+    let context = thread.context();
     context.set_fault_ip(context.fault_ip().wrapping_sub(2));
-}
-
-/// The context of the thread that entered on `core`, before another core can be at it.
-pub(super) fn context(core: CoreId) -> &'static Context {
-    // SAFETY: the entry code has just used it; this core has not waited for its turn yet, and so has
-    // not been stalled.
-    unsafe { &*CoreData::of(core).context.get() }
 }
 
 /// Ends the boot, on the core that boots: the code that ran until here is not executed any more, and the root task's memory.
@@ -255,14 +249,14 @@ pub fn leave(guard: KernelGuard, next: Next) -> ! {
     match next {
         Next::Thread(thread) => {
             let core = guard.k.core_id();
-            let context = thread.at(guard.k).context();
+            let tcb = thread.at(guard.k);
             #[cfg(feature = "hardware-debug")]
-            debugging::prepare(core, context);
-            let context: *const Context = context;
+            debugging::prepare(core, tcb.context());
+            let tcb: *const Tcb = tcb;
             guard.leave();
-            // SAFETY: the core executes this; the context is that of the thread that the kernel
-            // knows to run here, which nobody touches or removes before this core was stalled.
-            unsafe { exit(core, context) }
+            // SAFETY: the core executes this; the thread is the one that the kernel knows to run
+            // here, which nobody touches or removes before this core was stalled.
+            unsafe { exit(core, tcb) }
         }
         Next::Idle => {
             guard.leave();

@@ -430,6 +430,11 @@ pub fn page_fault_code(code: u32) -> u32 {
     }
 }
 
+/// Whether instructions can use the FPU.
+pub fn fpu_is_enabled() -> bool {
+    cr0() & CR0_TS == 0
+}
+
 /// Lets instructions use the FPU, or makes them raise exception 7.
 pub fn set_fpu_enabled(enabled: bool) {
     // SAFETY: the kernel itself has no FPU instructions but those that store and load its registers, which the machine

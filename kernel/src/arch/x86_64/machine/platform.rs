@@ -7,7 +7,7 @@ use sandglass_lock::Requests;
 
 use super::apic::{self, IoApics, Mode, Pin, Signal, LOCAL_APIC};
 use super::barriers;
-use super::core_data::CoreData;
+use super::core_data;
 use super::cpu::{self, Msr};
 use super::layout::WINDOW_BASE;
 use super::rate::Rate;
@@ -32,8 +32,6 @@ const FIRST_VECTOR: u8 = 0x20;
 pub struct Machine {
     pub(in crate::arch::x86_64) io_apics: IoApics,
     cores: Cell<u8>,
-    /// The data of the core that executes the kernel.
-    here: Cell<&'static CoreData>,
     /// Ticks of the time-stamp counter in a microsecond.
     pub(in crate::arch::x86_64) ticks_per_us: Cell<u64>,
     pub(in crate::arch::x86_64) timer: Cell<Timer>,
@@ -55,7 +53,6 @@ impl Machine {
         Machine {
             io_apics: IoApics::new(),
             cores: Cell::new(1),
-            here: Cell::new(CoreData::of(CoreId::BOOT)),
             ticks_per_us: Cell::new(1),
             timer: Cell::new(Timer::Count(Rate::UNKNOWN, Mode::XApic)),
         }
@@ -98,9 +95,7 @@ impl Platform for Machine {
     }
 
     #[inline(always)]
-    fn execute_on(&self, core: CoreId) {
-        self.here.set(CoreData::of(core));
-    }
+    fn execute_on(&self, _core: CoreId) {}
 
     fn interrupt_core(&self, core: CoreId) {
         if !self.running(Cores::NONE.with(core)).is_empty() {
@@ -152,11 +147,16 @@ impl Platform for Machine {
     }
 
     #[inline(always)]
-    fn use_address_space(&self, space: Option<Space>) {
-        self.here().set_user_root(match space {
+    fn use_address_space(&self, last: u64, space: Option<Space>) -> u64 {
+        let root = match space {
             Some(space) => space.root().get(),
             None => paging::empty_root(),
-        });
+        };
+        if !paging::ISOLATED && root != last {
+            // SAFETY: slot 511 of each root maps the kernel as the present one does (`paging::kernel_root_entry`).
+            unsafe { cpu::set_root(root) }
+        }
+        root
     }
 
     fn interrupt_pending(&self) -> bool {
@@ -203,7 +203,7 @@ impl Platform for Machine {
     }
 
     fn fpu_save(&self, state: &FpuState) {
-        self.here().save_fpu(state);
+        core_data::save_fpu(state);
     }
 
     fn fpu_save_of(&self, core: CoreId, state: &FpuState) {
@@ -213,12 +213,13 @@ impl Platform for Machine {
 
     #[inline(always)]
     fn fpu_switch(&self, from: Option<&FpuState>, to: &FpuState) {
-        self.here().switch_fpu(from, to);
+        // SAFETY: user code may use the FPU, says `Platform`, so it is enabled.
+        unsafe { core_data::switch_fpu(from, to) };
     }
 
     #[inline(always)]
     fn fpu_set_enabled(&self, enabled: bool) {
-        self.here().set_fpu_enabled(enabled);
+        cpu::set_fpu_enabled(enabled);
     }
 }
 
@@ -286,16 +287,6 @@ impl Devices for Machine {
 }
 
 impl Machine {
-    /// The data of the core that executes the kernel.
-    #[inline(always)]
-    fn here(&self) -> &'static CoreData {
-        if CORES > 1 {
-            self.here.get()
-        } else {
-            CoreData::of(CoreId::BOOT)
-        }
-    }
-
     /// The first core that does not run yet runs, and has told the number of its local APIC.
     pub(in crate::arch::x86_64) fn add_core(&self) {
         STAGE.store(SEVERAL, Ordering::Relaxed);
