@@ -3,6 +3,7 @@
 //! Kernel paths take no time here unless a test says how much, so that what is found is exact.
 
 use sandglass_abi::message::MessageInfo;
+use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
 use sandglass_kernel::event::{Event, Trap};
 use sandglass_testkit::isa::PRECISION;
@@ -128,5 +129,36 @@ fn who_is_stopped_at_the_very_end_has_its_whole_budget_in_its_period() {
             w.event(Event::Trap(Trap::Timer));
             wait_for_release(&mut w, 0);
         }
+    }
+}
+
+/// A sporadic context that is not in use starts anew when its thread is woken (04, section 5.4), whether that runs at once,
+/// or waits behind an equal or a more urgent thread.
+#[test]
+fn who_is_woken_starts_anew_even_if_others_run() {
+    for (priority, runs) in [(99, false), (100, false), (101, true)] {
+        let mut w = World::new();
+        w.path = 0;
+        let notification = w.make(types::NOTIFICATION, 0);
+        let [waiter, signaller] = [(priority, SPORADIC), (100, 0)].map(|(priority, flags)| {
+            let thread = w.make_thread(priority, 8);
+            w.configure(thread.context, 300, 1000, 0, flags);
+            w.bind(thread);
+            thread
+        });
+        w.resume(waiter);
+        let root_wakes_by = w.sleep();
+        assert_eq!(w.running(), Some(waiter.handle));
+        w.wait(notification);
+        w.wake(root_wakes_by);
+        w.resume(signaller);
+        w.wait(root_wakes_by);
+        assert_eq!(w.running(), Some(signaller.handle));
+        w.pass(10 * US);
+        w.syscall(Syscall::Send, notification, 0, MessageInfo::default(), &[]);
+        assert_eq!(w.running() == Some(waiter.handle), runs, "{priority}");
+        let now = w.k.core().now();
+        let head = w.context(waiter.context).at(&w.k).head();
+        assert_eq!(head.time, now, "{priority}");
     }
 }
