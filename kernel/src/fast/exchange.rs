@@ -128,7 +128,7 @@ impl Answer {
         request: Request,
     ) -> Option<Answer> {
         let info = plain_message(request)?;
-        let payer = payer(k, server, reply, caller)?;
+        let payer = payer(k, reply, caller)?;
         let cap = lookup::direct(k, server, request.cptr)?.endpoint()?;
         if !cap.rights.read()
             || !cap.object.at(k).queue().is_clear()
@@ -184,12 +184,12 @@ fn has_time(k: &View, own: Ref<SchedContext>) -> bool {
     head.time <= k.core().now() && head.amount >= k.constants.min_budget()
 }
 
-/// On whose time `caller`, of which `reply` tells, goes on if it waits for that: the one that it lent to `server`, the current
-/// thread, or its own. Whoever has lent his, waits.
+/// On whose time `caller`, of which `reply` tells, goes on if it waits for that: the one that it lent to the current thread, or
+/// its own. Whoever has lent his, waits.
 #[inline(always)]
-fn payer(k: &View, server: Ref<Tcb>, reply: Ref<Reply>, caller: Ref<Tcb>) -> Option<Payer> {
+fn payer(k: &View, reply: Ref<Reply>, caller: Ref<Tcb>) -> Option<Payer> {
     match (reply.at(k).above(), caller.at(k).sched_context()) {
-        (Above::Context(handle), None) if server.at(k).sched_context() == Some(handle) => {
+        (Above::Context(handle), None) if k.core().context() == Some(handle) => {
             Some(Payer::Lent(handle))
         }
         (Above::Nothing, Some(own))

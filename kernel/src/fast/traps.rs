@@ -82,7 +82,7 @@ pub struct Faults(Told);
 impl Faults {
     #[inline(always)]
     pub fn plan(k: &View, thread: Ref<Tcb>, fault: Fault) -> Option<Faults> {
-        let lent = thread.at(k).sched_context();
+        let lent = k.core().context();
         Told::plan(k, thread, TcbSlot::FaultHandler, fault, lent).map(Faults)
     }
 
