@@ -114,9 +114,10 @@ pub trait Platform {
     // How long translations last, and who makes cores forget them, is the architecture's affair: see its `Devices`.
 
     /// Makes user code run in the address space `space`; with `None`, in one that maps nothing for users. `last` is what this
-    /// returned last on this core, or 0: the physical address of the root to leave with, where the exit loads that.
+    /// returned last on this core, or 0: the physical address of the root to leave with, where the exit loads that. Elsewhere
+    /// there is nothing to be kept.
     #[must_use]
-    fn use_address_space(&self, last: u64, space: Option<Space>) -> u64;
+    fn use_address_space(&self, last: u64, space: Option<Space>) -> Option<u64>;
 
     // ---- interrupts
 

@@ -45,7 +45,9 @@ pub fn leave(k: &Kernel) {
 
 #[inline(always)]
 fn enter(k: &Kernel, core: &Core, space: Option<Space>) {
-    core.set_root(k, k.machine.use_address_space(core.root(), space));
+    if let Some(root) = k.machine.use_address_space(core.root(), space) {
+        core.set_root(k, root);
+    }
 }
 
 /// The address space of `thread` has changed: if it runs, it continues in the new one.

@@ -428,9 +428,9 @@ impl Platform for Machine {
         self.ticks_per_unit
     }
 
-    fn use_address_space(&self, last: u64, space: Option<Space>) -> u64 {
+    fn use_address_space(&self, _last: u64, space: Option<Space>) -> Option<u64> {
         self.core().space.set(space);
-        last
+        None
     }
 
     fn interrupt_pending(&self) -> bool {

@@ -55,6 +55,9 @@ const _: () = {
     assert!(TpidrRo as usize == Tpidr as usize + 1);
 };
 
+// A core finds its stack by a shift.
+const _: () = assert!(CORES == 1 || size_of::<KernelStack>().is_power_of_two());
+
 /// Class of a system call in ESR.
 const SYSTEM_CALL: u32 = 0x15;
 /// Where the class is.
@@ -88,13 +91,12 @@ global_asm!(
     "stp x10, x11, [sp, #{next_ip}]",
     ".endm",
 
-    // To the kernel's stack of this core, whose number is in x0 then.
-    ".macro sandglass_stack",
+    // To the kernel's stack of this core, whose number is in that register then.
+    ".macro sandglass_stack core",
     "adrp x9, {stacks} + {stack_size}",
     ".if {cores} > 1",
-    "mrs x0, tpidr_el1",
-    "mov x13, #{stack_size}",
-    "madd x9, x0, x13, x9",
+    "mrs \\core, tpidr_el1",
+    "add x9, x9, \\core, lsl #{stack_bits}",
     ".endif",
     "mov sp, x9",
     ".endm",
@@ -102,7 +104,7 @@ global_asm!(
     // What must not happen: which of the vectors, in x1.
     ".macro sandglass_unexpected number",
     ".balign 128",
-    "sandglass_stack",
+    "sandglass_stack x0",
     "mov x1, #\\number",
     "b {on_unexpected}",
     ".endm",
@@ -120,12 +122,12 @@ global_asm!(
 
     // From the kernel: an exception, which must not be; an interrupt, while it idles. Nothing is kept.
     ".balign 128",
-    "sandglass_stack",
+    "sandglass_stack x0",
     "b {on_kernel_exception}",
     ".balign 128",
     ".type sandglass_from_kernel_interrupt, @function",
     "sandglass_from_kernel_interrupt:",
-    "sandglass_stack",
+    "sandglass_stack x0",
     "mov x1, xzr",
     "mov x2, #{interrupt}",
     "b {on_trap}",
@@ -172,14 +174,7 @@ global_asm!(
     "stp x10, x12, [sp, #{fault_ip}]",
     // In the order of a function's arguments: capability, message, one that is not used here, core. To those that there is a
     // line for directly.
-    ".if {cores} > 1",
-    "mov x4, x0",
-    ".endif",
-    "sandglass_stack",
-    ".if {cores} > 1",
-    "mov x3, x0",
-    "mov x0, x4",
-    ".endif",
+    "sandglass_stack x3",
     "cmn x7, #{call}",
     "b.eq {on_call}",
     "cmn x7, #{reply_recv}",
@@ -199,7 +194,7 @@ global_asm!(
     "mov x1, sp",
     "stp x10, x12, [sp, #{fault_ip}]",
     "mrs x3, far_el1",
-    "sandglass_stack",
+    "sandglass_stack x0",
     "b {on_trap}",
     ".size sandglass_synchronous, . - sandglass_synchronous",
 
@@ -208,7 +203,7 @@ global_asm!(
     "mov x1, sp",
     "mov x2, #{interrupt}",
     "stp x10, x12, [sp, #{fault_ip}]",
-    "sandglass_stack",
+    "sandglass_stack x0",
     "b {on_trap}",
     ".size sandglass_interrupt, . - sandglass_interrupt",
 
@@ -259,6 +254,7 @@ global_asm!(
     cores = const CORES,
     stacks = sym KERNEL_STACKS,
     stack_size = const size_of::<KernelStack>(),
+    stack_bits = const size_of::<KernelStack>().ilog2(),
     call = const -(Syscall::Call as i64),
     reply_recv = const -(Syscall::ReplyRecv as i64),
     send = const -(Syscall::Send as i64),

@@ -144,7 +144,7 @@ impl Platform for Machine {
     }
 
     #[inline(always)]
-    fn use_address_space(&self, last: u64, space: Option<Space>) -> u64 {
+    fn use_address_space(&self, _last: u64, space: Option<Space>) -> Option<u64> {
         let root = match space {
             Some(space) => space.word(),
             None => paging::empty_root(),
@@ -152,7 +152,7 @@ impl Platform for Machine {
         // SAFETY: a root that the kernel keeps as long as it is in use, or the one that maps nothing. The kernel's own
         // addresses are not translated by it, and leaving the kernel synchronises.
         unsafe { cpu::set_user_root(root) }
-        last
+        None
     }
 
     #[inline(always)]

@@ -147,7 +147,7 @@ impl Platform for Machine {
     }
 
     #[inline(always)]
-    fn use_address_space(&self, last: u64, space: Option<Space>) -> u64 {
+    fn use_address_space(&self, last: u64, space: Option<Space>) -> Option<u64> {
         let root = match space {
             Some(space) => space.root().get(),
             None => paging::empty_root(),
@@ -156,7 +156,7 @@ impl Platform for Machine {
             // SAFETY: slot 511 of each root maps the kernel as the present one does (`paging::kernel_root_entry`).
             unsafe { cpu::set_root(root) }
         }
-        root
+        Some(root)
     }
 
     fn interrupt_pending(&self) -> bool {
