@@ -63,6 +63,7 @@ pub struct Core {
     undecided: Cell<bool>,
     reprogram: Cell<bool>,
     fpu_enabled: Cell<bool>,
+    /// Whether the GS base that x86_64's exit loaded last is not 0. Its code alone looks at it.
     base_loaded: Cell<bool>,
     domain: Cell<u8>,
     release: [ReleaseQueues; DOMAINS as usize],

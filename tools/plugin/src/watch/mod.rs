@@ -205,8 +205,8 @@ impl<M: Memory> Watch<M> {
         self.count += 1;
     }
 
-    /// The instruction of the kernel that first loads from somebody's registers reads at this virtual address: the first of two
-    /// words.
+    /// The instruction of the kernel that first loads from somebody's registers reads at this virtual address. On aarch64 it
+    /// reads two words, of which the first counts.
     #[inline]
     pub fn loads(&mut self, address: u64) {
         let registers = address.wrapping_sub(self.layout.loads_from);
