@@ -42,7 +42,7 @@ pub fn handle(k: &mut Kernel, event: Event) -> Next {
         Event::Syscall => system_call(k, turn),
         Event::Trap(event) => {
             account::update_time(k, k.core());
-            match straight_trap(k, turn, event) {
+            match straight_trap(k, k.core(), turn, event) {
                 Some((thread, outcome)) => finish(k, turn, thread, outcome),
                 None => trap(k, turn, event),
             }
@@ -138,20 +138,25 @@ pub fn straight<L: Line>(
 }
 
 fn go_to(k: &Kernel, switch: Switch) -> Next {
+    let core = k.core();
     match switch {
-        Switch::OnLent(next) => hand_over(k, next),
-        Switch::OnOwn(next, own) => hand_over_to(k, next, own),
+        Switch::OnLent(next) => hand_over(k, core, next),
+        Switch::OnOwn(next, own) => hand_over_to(k, core, next, own),
         Switch::Woken(next, own) => {
             context::wake_refills(k, next);
-            hand_over_to(k, next, own)
+            hand_over_to(k, core, next, own)
         }
     }
 }
 
 /// As [`straight`], of an event that is not a system call.
 #[inline(always)]
-pub fn straight_trap(k: &Kernel, turn: &Turn, trap: Trap) -> Option<(Ref<Tcb>, Outcome)> {
-    let core = k.core();
+pub fn straight_trap(
+    k: &Kernel,
+    core: &Core,
+    turn: &Turn,
+    trap: Trap,
+) -> Option<(Ref<Tcb>, Outcome)> {
     let thread = core.thread()?;
     let outcome = fast::take_trap(k, core, turn, thread, trap)?;
     Some((thread, outcome))
@@ -164,26 +169,26 @@ pub fn stay(k: &Kernel, caller: Ref<Tcb>) -> Next {
     Next::Thread(caller)
 }
 
-/// Ends an event after which `next`, in no queue, which was blocked, runs on what paid before.
+/// Ends an event of `core`, which executes the kernel, after which `next`, in no queue, which was blocked, runs on what paid
+/// before.
 #[inline(always)]
-pub fn hand_over(k: &Kernel, next: Ref<Tcb>) -> Next {
-    let core = k.core();
+pub fn hand_over(k: &Kernel, core: &Core, next: Ref<Tcb>) -> Next {
     let before = core.thread();
     schedule::hand_over(k, core, next);
     spaces::switch(k, core, next);
-    fpu::switch(k, next);
+    fpu::switch(k, core, next);
     // Who yielded did not block since.
     debug_assert!(next.at(k).yield_to().is_none());
     check::touched(k, before);
     Next::Thread(next)
 }
 
-/// Ends an event after which `next`, in no queue, runs on `own`.
+/// As [`hand_over`], on `own`, another context.
 #[inline(always)]
-pub fn hand_over_to(k: &Kernel, next: Ref<Tcb>, own: Ref<SchedContext>) -> Next {
-    let before = k.core().thread();
-    schedule::hand_over_to(k, next, own);
-    enter_thread(k, next);
+pub fn hand_over_to(k: &Kernel, core: &Core, next: Ref<Tcb>, own: Ref<SchedContext>) -> Next {
+    let before = core.thread();
+    schedule::hand_over_to(k, core, next, own);
+    enter_thread(k, core, next);
     check::touched(k, before);
     Next::Thread(next)
 }
@@ -323,11 +328,11 @@ fn user_fault(k: &Kernel, turn: &Turn, before: Option<Ref<Tcb>>, exception: Exce
     }
 }
 
-/// Makes the state of `thread`, which did not run before, that of the machine.
+/// Makes the state of `thread`, which did not run before, that of `core`, which executes the kernel.
 #[inline(always)]
-fn enter_thread(k: &Kernel, thread: Ref<Tcb>) {
-    spaces::switch(k, k.core(), thread);
-    fpu::switch(k, thread);
+fn enter_thread(k: &Kernel, core: &Core, thread: Ref<Tcb>) {
+    spaces::switch(k, core, thread);
+    fpu::switch(k, core, thread);
     if thread.at(k).yield_to().is_some() {
         yielding::report_yield(k, thread);
     }
@@ -344,7 +349,7 @@ fn activate(k: &Kernel, before: Option<Ref<Tcb>>, chosen: Option<Ref<Tcb>>) -> N
     };
     let tcb = thread.at(k);
     if before != Some(thread) {
-        enter_thread(k, thread);
+        enter_thread(k, k.core(), thread);
     }
     if tcb.state() == State::Restart {
         tcb.context().restart(k);

@@ -8,11 +8,12 @@ use sandglass_lock as lock;
 use super::entry::leave;
 use super::turn::{entered, KernelGuard};
 use crate::cores::CoreId;
-use crate::event;
+use crate::event::{self, Next};
 use crate::fast::{self, Line, Outcome, Request, Switch};
 use crate::mem::Ref;
-use crate::object::{SchedContext, Tcb};
+use crate::object::{Core, SchedContext, Tcb};
 use crate::time::{account, context};
+use crate::Kernel;
 
 /// A Call; the context is stored. Capability and message are still in the registers that carry them.
 pub extern "C" fn on_call(cptr: u64, info: u64, _number: u64, core: CoreId) -> ! {
@@ -22,9 +23,13 @@ pub extern "C" fn on_call(cptr: u64, info: u64, _number: u64, core: CoreId) -> !
 /// A ReplyRecv; as for [`on_call`].
 pub extern "C" fn on_reply_recv(cptr: u64, info: u64, _number: u64, core: CoreId) -> ! {
     let (guard, request) = (enter(core), Request { cptr, info });
-    match take::<fast::ReplyRecv>(&guard, request) {
+    let core = guard.k.core();
+    match take::<fast::ReplyRecv>(&guard, core, request) {
         Some((_, Outcome::Detours)) => answer_fault(guard.inside, request),
-        taken => conclude(guard, taken),
+        taken => {
+            let ending = conclude(guard.k, core, taken);
+            end(guard, ending)
+        }
     }
 }
 
@@ -33,8 +38,10 @@ pub extern "C" fn on_reply_recv(cptr: u64, info: u64, _number: u64, core: CoreId
 fn answer_fault(inside: Option<lock::Turn>, request: Request) -> ! {
     // SAFETY: the one that the caller gave up.
     let guard = unsafe { KernelGuard::inside(inside) };
-    let taken = event::straight::<fast::AnswerFault>(guard.k, guard.k.core(), guard.turn, request);
-    conclude(guard, taken)
+    let core = guard.k.core();
+    let taken = event::straight::<fast::AnswerFault>(guard.k, core, guard.turn, request);
+    let ending = conclude(guard.k, core, taken);
+    end(guard, ending)
 }
 
 /// A Send; as for [`on_call`].
@@ -72,51 +79,73 @@ fn enter(core: CoreId) -> KernelGuard {
 /// A system call for which there is a line.
 #[inline(always)]
 fn straight<L: Line>(guard: KernelGuard, request: Request) -> ! {
-    let taken = take::<L>(&guard, request);
-    conclude(guard, taken)
+    let core = guard.k.core();
+    let taken = take::<L>(&guard, core, request);
+    let ending = conclude(guard.k, core, taken);
+    end(guard, ending)
 }
 
-/// Reads the clock, and has the line take the system call if it can.
+/// Reads the clock of `core`, which executes this, and has the line take the system call if it can.
 #[inline(always)]
-fn take<L: Line>(guard: &KernelGuard, request: Request) -> Option<(Ref<Tcb>, Outcome)> {
-    let core = guard.k.core();
+fn take<L: Line>(
+    guard: &KernelGuard,
+    core: &Core,
+    request: Request,
+) -> Option<(Ref<Tcb>, Outcome)> {
     account::update_time(guard.k, core);
     event::straight::<L>(guard.k, core, guard.turn, request)
 }
 
-/// Ends a system call that a line has `taken`, if one has.
+/// What is left of an event that a line took, or did not.
+#[must_use]
+pub enum Ending {
+    Leaves(Next),
+    /// To this thread, which runs on this context, which is another.
+    HandsOver(Ref<Tcb>, Ref<SchedContext>),
+    /// The same of one that has woken, on a sporadic context.
+    Starts(Ref<Tcb>, Ref<SchedContext>),
+    /// To handle it.
+    IsInGeneral,
+}
+
+/// What is left of a system call at `core`, which executes this, that a line has `taken`, if one has.
 #[inline(always)]
-fn conclude(guard: KernelGuard, taken: Option<(Ref<Tcb>, Outcome)>) -> ! {
+fn conclude(k: &Kernel, core: &Core, taken: Option<(Ref<Tcb>, Outcome)>) -> Ending {
     match taken {
-        Some((caller, outcome)) => finish(guard, caller, outcome),
-        None => in_general(guard.inside),
+        Some((caller, outcome)) => finish(k, core, caller, outcome),
+        None => Ending::IsInGeneral,
     }
 }
 
-/// Ends an event of `thread` that a line took.
+/// What is left of an event of `thread` at `core`, which executes this, that a line took.
 #[inline(always)]
-pub fn finish(guard: KernelGuard, thread: Ref<Tcb>, outcome: Outcome) -> ! {
+pub fn finish(k: &Kernel, core: &Core, thread: Ref<Tcb>, outcome: Outcome) -> Ending {
     match outcome {
-        Outcome::Stays => {
-            let next = event::stay(guard.k, thread);
-            leave(guard, next)
-        }
-        Outcome::Switches(switch) => go_to(guard, switch),
-        Outcome::Detours => in_general(guard.inside),
+        Outcome::Stays => Ending::Leaves(event::stay(k, thread)),
+        Outcome::Switches(switch) => go_to(k, core, switch),
+        Outcome::Detours => Ending::IsInGeneral,
     }
 }
 
-/// Ends an event after which another thread runs.
+/// What is left of an event after which another thread runs.
 #[inline(always)]
-fn go_to(guard: KernelGuard, switch: Switch) -> ! {
+fn go_to(k: &Kernel, core: &Core, switch: Switch) -> Ending {
     match switch {
-        Switch::OnLent(next) => {
-            let next = event::hand_over(guard.k, next);
-            leave(guard, next)
-        }
-        Switch::OnOwn(next, own) => hand_over_to(guard.inside, next, own),
-        Switch::Woken(next, own) if own.at(guard.k).is_sporadic() => start(guard.inside, next, own),
-        Switch::Woken(next, own) => hand_over_to(guard.inside, next, own),
+        Switch::OnLent(next) => Ending::Leaves(event::hand_over(k, core, next)),
+        Switch::OnOwn(next, own) => Ending::HandsOver(next, own),
+        Switch::Woken(next, own) if own.at(k).is_sporadic() => Ending::Starts(next, own),
+        Switch::Woken(next, own) => Ending::HandsOver(next, own),
+    }
+}
+
+/// Does what is left.
+#[inline(always)]
+pub fn end(guard: KernelGuard, ending: Ending) -> ! {
+    match ending {
+        Ending::Leaves(next) => leave(guard, next),
+        Ending::HandsOver(next, own) => hand_over_to(guard.inside, next, own),
+        Ending::Starts(next, own) => start(guard.inside, next, own),
+        Ending::IsInGeneral => in_general(guard.inside),
     }
 }
 
@@ -135,7 +164,7 @@ fn start(inside: Option<lock::Turn>, next: Ref<Tcb>, own: Ref<SchedContext>) -> 
 fn hand_over_to(inside: Option<lock::Turn>, next: Ref<Tcb>, own: Ref<SchedContext>) -> ! {
     // SAFETY: the one that the caller gave up.
     let guard = unsafe { KernelGuard::inside(inside) };
-    let next = event::hand_over_to(guard.k, next, own);
+    let next = event::hand_over_to(guard.k, guard.k.core(), next, own);
     leave(guard, next)
 }
 

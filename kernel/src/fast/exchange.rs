@@ -8,7 +8,7 @@ use super::{Due, Line, Outcome, Request, Switch};
 use crate::cap::lookup;
 use crate::ipc::{fault, reply};
 use crate::mem::Ref;
-use crate::object::{Above, Fault, Reply, SchedContext, State, Tcb};
+use crate::object::{Above, Core, Fault, Reply, SchedContext, State, Tcb};
 use crate::{Kernel, View};
 
 /// A Call without capabilities.
@@ -21,13 +21,13 @@ impl Line for Call {
     const DUE: Due = Due::NobodyAbove;
 
     #[inline(always)]
-    fn plan(k: &View, caller: Ref<Tcb>, request: Request) -> Option<Call> {
+    fn plan(k: &View, core: &Core, caller: Ref<Tcb>, request: Request) -> Option<Call> {
         let info = plain_message(request)?;
         let cap = lookup::direct(k, caller, request.cptr)?.endpoint()?;
         if !cap.rights.calls() {
             return None;
         }
-        let meeting = Meeting::plan(k, caller, cap.object, caller.at(k).sched_context())?;
+        let meeting = Meeting::plan(k, core, caller, cap.object, caller.at(k).sched_context())?;
         Some(Call {
             message: Delivery {
                 from: caller,
@@ -41,7 +41,7 @@ impl Line for Call {
 
     /// The callee runs.
     #[inline(always)]
-    fn carry_out(self, k: &Kernel, caller: Ref<Tcb>) -> Outcome {
+    fn carry_out(self, k: &Kernel, _: &Core, caller: Ref<Tcb>) -> Outcome {
         self.message.carry_out(k);
         Outcome::Switches(self.meeting.carry_out(k, caller))
     }
@@ -57,16 +57,16 @@ pub enum ReplyRecv {
 
 impl Line for ReplyRecv {
     #[inline(always)]
-    fn plan(k: &View, server: Ref<Tcb>, request: Request) -> Option<ReplyRecv> {
+    fn plan(k: &View, core: &Core, server: Ref<Tcb>, request: Request) -> Option<ReplyRecv> {
         let (reply, caller) = caller(k, server)?;
         if caller.at(k).fault().is_some() {
             return Some(ReplyRecv::AnswersFault);
         }
-        Answer::plan(k, server, reply, caller, request).map(ReplyRecv::Answers)
+        Answer::plan(k, core, server, reply, caller, request).map(ReplyRecv::Answers)
     }
 
     #[inline(always)]
-    fn carry_out(self, k: &Kernel, server: Ref<Tcb>) -> Outcome {
+    fn carry_out(self, k: &Kernel, _: &Core, server: Ref<Tcb>) -> Outcome {
         let ReplyRecv::Answers(answer) = self else {
             return Outcome::Detours;
         };
@@ -81,9 +81,9 @@ pub struct AnswerFault(Answer);
 
 impl Line for AnswerFault {
     #[inline(always)]
-    fn plan(k: &View, server: Ref<Tcb>, request: Request) -> Option<AnswerFault> {
+    fn plan(k: &View, core: &Core, server: Ref<Tcb>, request: Request) -> Option<AnswerFault> {
         let (reply, caller) = caller(k, server)?;
-        let answer = Answer::plan(k, server, reply, caller, request)?;
+        let answer = Answer::plan(k, core, server, reply, caller, request)?;
         let goes_on = match caller.at(k).fault() {
             None | Some(Fault::Debug(_)) => false,
             // Other messages let the threads of some faults go on, too.
@@ -94,7 +94,7 @@ impl Line for AnswerFault {
 
     /// The thread repeats what it did, or goes on as the registers say that the message sets.
     #[inline(always)]
-    fn carry_out(self, k: &Kernel, server: Ref<Tcb>) -> Outcome {
+    fn carry_out(self, k: &Kernel, _: &Core, server: Ref<Tcb>) -> Outcome {
         let thread = self.0.message.to;
         let _ = fault::apply_reply(k, server, thread);
         thread.at(k).set_fault(k, None);
@@ -122,13 +122,14 @@ impl Answer {
     #[inline(always)]
     fn plan(
         k: &View,
+        core: &Core,
         server: Ref<Tcb>,
         reply: Ref<Reply>,
         caller: Ref<Tcb>,
         request: Request,
     ) -> Option<Answer> {
         let info = plain_message(request)?;
-        let payer = payer(k, reply, caller)?;
+        let payer = payer(k, core, reply, caller)?;
         let cap = lookup::direct(k, server, request.cptr)?.endpoint()?;
         if !cap.rights.read()
             || !cap.object.at(k).queue().is_clear()
@@ -136,7 +137,7 @@ impl Answer {
         {
             return None;
         }
-        handover::is_next(k, caller).then_some(Answer {
+        handover::is_next(k, core, caller).then_some(Answer {
             message: Delivery {
                 from: server,
                 to: caller,
@@ -179,24 +180,24 @@ impl Answer {
 }
 
 /// Whether the head of `own` may be used now.
-fn has_time(k: &View, own: Ref<SchedContext>) -> bool {
+fn has_time(k: &View, core: &Core, own: Ref<SchedContext>) -> bool {
     let head = own.at(k).head();
-    head.time <= k.core().now() && head.amount >= k.constants.min_budget()
+    head.time <= core.now() && head.amount >= k.constants.min_budget()
 }
 
 /// On whose time `caller`, of which `reply` tells, goes on if it waits for that: the one that it lent to the current thread, or
-/// its own. Whoever has lent his, waits.
+/// its own. Whoever has lent his, waits. `core` executes the kernel.
 #[inline(always)]
-fn payer(k: &View, reply: Ref<Reply>, caller: Ref<Tcb>) -> Option<Payer> {
+fn payer(k: &View, core: &Core, reply: Ref<Reply>, caller: Ref<Tcb>) -> Option<Payer> {
     match (reply.at(k).above(), caller.at(k).sched_context()) {
-        (Above::Context(handle), None) if k.core().context() == Some(handle) => {
+        (Above::Context(handle), None) if core.context() == Some(handle) => {
             Some(Payer::Lent(handle))
         }
         (Above::Nothing, Some(own))
             if matches!(caller.at(k).state(), State::BlockedOnReply { .. })
                 && reply.at(k).below().is_none()
                 && own.at(k).is_active()
-                && has_time(k, own) =>
+                && has_time(k, core, own) =>
         {
             Some(Payer::Own(own))
         }

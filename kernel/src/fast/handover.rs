@@ -22,17 +22,17 @@ pub fn lend(k: &Kernel, handle: Ref<SchedContext>, from: Ref<Tcb>, to: Ref<Tcb>)
     to.at(k).set_sched_context(k, Some(handle));
 }
 
-/// Whether `woken`, which is blocked, is the next to run on this core if the current thread blocks, of those that are ready.
+/// Whether `woken`, which is blocked, is the next to run on `core`, which executes the kernel, if the current thread blocks,
+/// of those that are ready.
 #[inline(always)]
-pub fn is_next(k: &View, woken: Ref<Tcb>) -> bool {
-    k.is_here(woken) && !k.core().ready().has_above(woken.at(k).priority())
+pub fn is_next(k: &View, core: &Core, woken: Ref<Tcb>) -> bool {
+    k.is_here(woken) && !core.ready().has_above(woken.at(k).priority())
 }
 
 /// As [`is_next`], also of those whose time has come: none of these is above `current`, the current thread.
 #[inline(always)]
-pub fn is_next_while_due(k: &View, current: Ref<Tcb>, woken: Ref<Tcb>) -> bool {
-    let core = k.core();
-    is_next(k, woken) && (!core.is_anybody_due() || !is_below(k, woken, current))
+pub fn is_next_while_due(k: &View, core: &Core, current: Ref<Tcb>, woken: Ref<Tcb>) -> bool {
+    is_next(k, core, woken) && (!core.is_anybody_due() || !is_below(k, woken, current))
 }
 
 /// Whether `thread` has a lower priority than `other`.
@@ -85,11 +85,11 @@ impl Woken {
     }
 
     /// It can go on: it runs if it is above `current`, the current thread, which it leaves at the head of its priority, and
-    /// otherwise it gets ready. Returns who runs.
+    /// otherwise it gets ready. Returns who runs on `core`, which executes the kernel.
     #[inline(always)]
-    pub fn compete(self, k: &Kernel, current: Ref<Tcb>) -> Outcome {
+    pub fn compete(self, k: &Kernel, core: &Core, current: Ref<Tcb>) -> Outcome {
         self.wake(k);
-        let ready = k.core().ready();
+        let ready = core.ready();
         let (running, priority) = (current.at(k).priority(), self.thread.at(k).priority());
         if priority > running {
             ready.enqueue(k, current);
@@ -112,7 +112,7 @@ impl Woken {
     }
 }
 
-/// Who runs if the current thread blocks: the first of those that are ready.
+/// Who runs on the core that executes the kernel if the current thread blocks: the first of those that are ready.
 pub struct Successor {
     thread: Ref<Tcb>,
     priority: u8,
@@ -122,8 +122,7 @@ pub struct Successor {
 impl Successor {
     /// Somebody who does not repeat a system call. The time has come for nobody of as high a priority.
     #[inline(always)]
-    pub fn plan(k: &View) -> Option<Successor> {
-        let core = k.core();
+    pub fn plan(k: &View, core: &Core) -> Option<Successor> {
         let ready = core.ready();
         let priority = ready.highest()?;
         // Of equals, those whose time has come may be first.
@@ -141,8 +140,8 @@ impl Successor {
 
     /// Takes him out of his queue. The current thread has blocked.
     #[inline(always)]
-    pub fn carry_out(self, k: &Kernel) -> Switch {
-        k.core().ready().take_head(k, self.priority, self.thread);
+    pub fn carry_out(self, k: &Kernel, core: &Core) -> Switch {
+        core.ready().take_head(k, self.priority, self.thread);
         Switch::OnOwn(self.thread, self.payer)
     }
 }

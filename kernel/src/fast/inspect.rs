@@ -72,26 +72,27 @@ fn call(k: &View, caller: Ref<Tcb>) -> Option<Name> {
         Syscall::NBSendRecv => NBSendRecv::DUE,
         _ => Yield::DUE,
     };
-    if !is_ordinary(k, k.core(), caller, due) {
+    let core = k.core();
+    if !is_ordinary(k, core, caller, due) {
         return None;
     }
     let (name, takes) = match call {
-        Syscall::Call => (Name::Call, Call::plan(k, caller, request).is_some()),
-        Syscall::ReplyRecv => match ReplyRecv::plan(k, caller, request)? {
+        Syscall::Call => (Name::Call, Call::plan(k, core, caller, request).is_some()),
+        Syscall::ReplyRecv => match ReplyRecv::plan(k, core, caller, request)? {
             ReplyRecv::Answers(_) => (Name::ReplyRecv, true),
             ReplyRecv::AnswersFault => (
                 Name::AnswerFault,
-                AnswerFault::plan(k, caller, request).is_some(),
+                AnswerFault::plan(k, core, caller, request).is_some(),
             ),
         },
-        Syscall::Send => (Name::Send, Send::plan(k, caller, request).is_some()),
-        Syscall::Recv => (Name::Recv, Recv::plan(k, caller, request).is_some()),
-        Syscall::Wait => (Name::Wait, Wait::plan(k, caller, request).is_some()),
+        Syscall::Send => (Name::Send, Send::plan(k, core, caller, request).is_some()),
+        Syscall::Recv => (Name::Recv, Recv::plan(k, core, caller, request).is_some()),
+        Syscall::Wait => (Name::Wait, Wait::plan(k, core, caller, request).is_some()),
         Syscall::NBSendRecv => (
             Name::NBSendRecv,
-            NBSendRecv::plan(k, caller, request).is_some(),
+            NBSendRecv::plan(k, core, caller, request).is_some(),
         ),
-        Syscall::Yield => (Name::Yield, Yield::plan(k, caller, request).is_some()),
+        Syscall::Yield => (Name::Yield, Yield::plan(k, core, caller, request).is_some()),
         _ => return None,
     };
     takes.then_some(name)
@@ -104,7 +105,7 @@ fn of_trap(k: &View, thread: Ref<Tcb>, trap: Trap) -> Option<Name> {
     let (name, takes) = match trap {
         Trap::Exception(exception) => {
             let fault = exception.fault(thread.at(k).context());
-            let plan = Faults::plan(k, thread, fault);
+            let plan = Faults::plan(k, core, thread, fault);
             (Name::Fault, ordinary && plan.is_some())
         }
         Trap::Interrupt { irq } => {

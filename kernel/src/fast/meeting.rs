@@ -4,7 +4,7 @@ use super::handover::{self, lend, Payer};
 use super::Switch;
 use crate::ipc::reply;
 use crate::mem::Ref;
-use crate::object::{Endpoint, Reply, SchedContext, State, Tcb};
+use crate::object::{Core, Endpoint, Reply, SchedContext, State, Tcb};
 use crate::{Kernel, View};
 
 /// A thread that waits for a call, with a reply object, the only one that waits at its endpoint. It is the next to run.
@@ -16,10 +16,11 @@ pub struct Meeting {
 }
 
 impl Meeting {
-    /// Whom `caller`, the current thread, finds at `endpoint`: on a context of its own, or on the one that is `lent`, if any is.
+    /// Whom `caller`, the current thread of `core`, finds at `endpoint`: on a context of its own, or on the one that is `lent`, if any is.
     #[inline(always)]
     pub fn plan(
         k: &View,
+        core: &Core,
         caller: Ref<Tcb>,
         endpoint: Ref<Endpoint>,
         lent: Option<Ref<SchedContext>>,
@@ -33,7 +34,7 @@ impl Meeting {
             Some(own) => Payer::Own(Some(own).filter(|own| own.at(k).is_active())?),
         };
         let reply = reply?;
-        handover::is_next_while_due(k, caller, callee).then_some(Meeting {
+        handover::is_next_while_due(k, core, caller, callee).then_some(Meeting {
             callee,
             endpoint,
             reply,

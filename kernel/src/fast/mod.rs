@@ -85,11 +85,11 @@ pub trait Line: Sized {
     /// For whom the time may have come when it is taken.
     const DUE: Due = Due::Nobody;
 
-    /// What the `request` of `caller`, the current thread, comes to, if the line can take it.
-    fn plan(k: &View, caller: Ref<Tcb>, request: Request) -> Option<Self>;
+    /// What the `request` of `caller`, the current thread of `core`, comes to, if the line can take it.
+    fn plan(k: &View, core: &Core, caller: Ref<Tcb>, request: Request) -> Option<Self>;
 
     /// Does so for `caller`. What is left to do is what the outcome says: the thread that it names becomes the current one.
-    fn carry_out(self, k: &Kernel, caller: Ref<Tcb>) -> Outcome;
+    fn carry_out(self, k: &Kernel, core: &Core, caller: Ref<Tcb>) -> Outcome;
 }
 
 /// Handles the `request` of `caller`, the current thread of `core`, if the line can take it: otherwise nothing is done, and
@@ -105,7 +105,7 @@ pub fn take<L: Line>(
     if !turn.is_open() || !is_ordinary(k, core, caller, L::DUE) {
         return None;
     }
-    Some(L::plan(k, caller, request)?.carry_out(k, caller))
+    Some(L::plan(k, core, caller, request)?.carry_out(k, core, caller))
 }
 
 /// As [`take`], of a `trap` that found `thread` running on `core`.
@@ -123,10 +123,10 @@ pub fn take_trap(
     match trap {
         Trap::Exception(exception) if is_ordinary(k, core, thread, Due::NobodyAbove) => {
             let fault = exception.fault(thread.at(k).context());
-            Some(Faults::plan(k, thread, fault)?.carry_out(k, thread))
+            Some(Faults::plan(k, core, thread, fault)?.carry_out(k, thread))
         }
         Trap::Interrupt { irq } if is_ordinary(k, core, thread, Due::NobodyAbove) => {
-            Some(Interrupt::plan(k, thread, irq)?.carry_out(k, thread))
+            Some(Interrupt::plan(k, thread, irq)?.carry_out(k, core, thread))
         }
         Trap::Timer if is_over(k, core) => {
             Some(Expires::plan(k, core, thread)?.carry_out(k, core, thread))

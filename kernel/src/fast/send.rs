@@ -6,7 +6,7 @@ use super::signal::Signal;
 use super::{Due, Line, Outcome, Request};
 use crate::cap::lookup;
 use crate::mem::Ref;
-use crate::object::{Endpoint, Notification, Reply, State, Tcb};
+use crate::object::{Core, Endpoint, Notification, Reply, State, Tcb};
 use crate::{Kernel, View};
 
 /// A Send that need not wait.
@@ -19,7 +19,7 @@ impl Line for Send {
     const DUE: Due = Due::NobodyAbove;
 
     #[inline(always)]
-    fn plan(k: &View, sender: Ref<Tcb>, request: Request) -> Option<Send> {
+    fn plan(k: &View, _: &Core, sender: Ref<Tcb>, request: Request) -> Option<Send> {
         let cap = lookup::direct(k, sender, request.cptr)?;
         // That of a signal has no reader, but its capabilities would be looked for.
         let info = plain_message(request)?;
@@ -52,11 +52,11 @@ impl Line for Send {
 
     /// The one with the higher priority runs.
     #[inline(always)]
-    fn carry_out(self, k: &Kernel, sender: Ref<Tcb>) -> Outcome {
+    fn carry_out(self, k: &Kernel, core: &Core, sender: Ref<Tcb>) -> Outcome {
         let woken = self.woken();
         self.deliver(k);
         match woken {
-            Some(woken) => woken.compete(k, sender),
+            Some(woken) => woken.compete(k, core, sender),
             None => Outcome::Stays,
         }
     }

@@ -6,7 +6,7 @@ use super::wait::Reception;
 use super::{Due, Line, Outcome, Request};
 use crate::arch::bounds;
 use crate::mem::Ref;
-use crate::object::Tcb;
+use crate::object::{Core, Tcb};
 use crate::{Kernel, View};
 
 /// A signal, or a message to a thread that waits for one, and a Recv.
@@ -26,22 +26,22 @@ impl Line for NBSendRecv {
     const DUE: Due = Due::NobodyAbove;
 
     #[inline(always)]
-    fn plan(k: &View, sender: Ref<Tcb>, request: Request) -> Option<NBSendRecv> {
+    fn plan(k: &View, core: &Core, sender: Ref<Tcb>, request: Request) -> Option<NBSendRecv> {
         bounds::mark::<{ bounds::PLANNING }>();
         let to = Request {
             cptr: sender.at(k).context().destination_register(),
             info: request.info,
         };
-        let send = Send::plan(k, sender, to)?;
+        let send = Send::plan(k, core, sender, to)?;
         let reception = Reception::plan(k, sender, request)?;
         let next = match send.woken() {
-            Some(woken) if handover::is_next_while_due(k, sender, woken.thread) => {
+            Some(woken) if handover::is_next_while_due(k, core, sender, woken.thread) => {
                 Next::Woken(woken)
             }
             Some(_) => return None,
             // It would hear its own signal.
             None if send.notification() == sender.at(k).notification() => return None,
-            None => Next::Ready(Successor::plan(k)?),
+            None => Next::Ready(Successor::plan(k, core)?),
         };
         Some(NBSendRecv {
             send,
@@ -51,12 +51,12 @@ impl Line for NBSendRecv {
     }
 
     #[inline(always)]
-    fn carry_out(self, k: &Kernel, sender: Ref<Tcb>) -> Outcome {
+    fn carry_out(self, k: &Kernel, core: &Core, sender: Ref<Tcb>) -> Outcome {
         self.send.deliver(k);
         self.reception.carry_out(k, sender);
         Outcome::Switches(match self.next {
             Next::Woken(woken) => woken.succeed(k),
-            Next::Ready(successor) => successor.carry_out(k),
+            Next::Ready(successor) => successor.carry_out(k, core),
         })
     }
 }

@@ -4,7 +4,7 @@ use super::handover::Woken;
 use super::Outcome;
 use crate::cap::NotificationCap;
 use crate::mem::Ref;
-use crate::object::{Notification, State, Tcb};
+use crate::object::{Core, Notification, State, Tcb};
 use crate::{Kernel, View};
 
 /// A signal to a notification that nobody waits for, or one thread on a context of its own.
@@ -38,13 +38,13 @@ impl Signal {
         })
     }
 
-    /// Who runs: the current thread, unless one of a higher priority was woken.
+    /// Who runs on `core`, which executes the kernel: the current thread, unless one of a higher priority was woken.
     #[inline(always)]
-    pub fn carry_out(self, k: &Kernel, current: Ref<Tcb>) -> Outcome {
+    pub fn carry_out(self, k: &Kernel, core: &Core, current: Ref<Tcb>) -> Outcome {
         let woken = self.waiter;
         self.deliver(k);
         match woken {
-            Some(woken) => woken.compete(k, current),
+            Some(woken) => woken.compete(k, core, current),
             None => Outcome::Stays,
         }
     }

@@ -32,10 +32,10 @@ impl Interrupt {
 
     /// The line is masked; who runs is as for any signal.
     #[inline(always)]
-    pub fn carry_out(self, k: &Kernel, current: Ref<Tcb>) -> Outcome {
+    pub fn carry_out(self, k: &Kernel, core: &Core, current: Ref<Tcb>) -> Outcome {
         k.machine.set_masked(self.line, self.irq, true);
         trace!(k, device_interrupt(self.irq));
-        self.signal.carry_out(k, current)
+        self.signal.carry_out(k, core, current)
     }
 }
 
@@ -51,6 +51,7 @@ impl Told {
     #[inline(always)]
     fn plan(
         k: &View,
+        core: &Core,
         thread: Ref<Tcb>,
         slot: TcbSlot,
         fault: Fault,
@@ -63,7 +64,7 @@ impl Told {
         Some(Told {
             fault,
             badge: handler.badge,
-            meeting: Meeting::plan(k, thread, handler.object, lent)?,
+            meeting: Meeting::plan(k, core, thread, handler.object, lent)?,
         })
     }
 
@@ -81,9 +82,9 @@ pub struct Faults(Told);
 
 impl Faults {
     #[inline(always)]
-    pub fn plan(k: &View, thread: Ref<Tcb>, fault: Fault) -> Option<Faults> {
-        let lent = k.core().context();
-        Told::plan(k, thread, TcbSlot::FaultHandler, fault, lent).map(Faults)
+    pub fn plan(k: &View, core: &Core, thread: Ref<Tcb>, fault: Fault) -> Option<Faults> {
+        let lent = core.context();
+        Told::plan(k, core, thread, TcbSlot::FaultHandler, fault, lent).map(Faults)
     }
 
     #[inline(always)]
@@ -105,7 +106,7 @@ impl Expires {
         let context = core.context().filter(|it| it.at(k).period() != 0)?;
         let badge = context.at(k).badge();
         let fault = Fault::Timeout { badge };
-        let told = Told::plan(k, thread, TcbSlot::TimeoutHandler, fault, None)?;
+        let told = Told::plan(k, core, thread, TcbSlot::TimeoutHandler, fault, None)?;
         Some(Expires { told, context })
     }
 

@@ -5,7 +5,7 @@ use super::{Due, Line, Outcome, Request};
 use crate::cap::lookup;
 use crate::ipc::endpoint;
 use crate::mem::Ref;
-use crate::object::{Endpoint, Notification, Reply, State, Tcb};
+use crate::object::{Core, Endpoint, Notification, Reply, State, Tcb};
 use crate::{Kernel, View};
 
 /// Whether no signal keeps `thread` from waiting at an endpoint, and it owes no notification its time.
@@ -65,17 +65,17 @@ impl Line for Recv {
     const DUE: Due = Due::IsPlannedFor;
 
     #[inline(always)]
-    fn plan(k: &View, receiver: Ref<Tcb>, request: Request) -> Option<Recv> {
+    fn plan(k: &View, core: &Core, receiver: Ref<Tcb>, request: Request) -> Option<Recv> {
         Some(Recv {
             reception: Reception::plan(k, receiver, request)?,
-            next: Successor::plan(k)?,
+            next: Successor::plan(k, core)?,
         })
     }
 
     #[inline(always)]
-    fn carry_out(self, k: &Kernel, receiver: Ref<Tcb>) -> Outcome {
+    fn carry_out(self, k: &Kernel, core: &Core, receiver: Ref<Tcb>) -> Outcome {
         self.reception.carry_out(k, receiver);
-        Outcome::Switches(self.next.carry_out(k))
+        Outcome::Switches(self.next.carry_out(k, core))
     }
 }
 
@@ -90,7 +90,7 @@ impl Line for Wait {
     const DUE: Due = Due::IsPlannedFor;
 
     #[inline(always)]
-    fn plan(k: &View, waiter: Ref<Tcb>, request: Request) -> Option<Wait> {
+    fn plan(k: &View, core: &Core, waiter: Ref<Tcb>, request: Request) -> Option<Wait> {
         let cap = lookup::direct(k, waiter, request.cptr)?.notification()?;
         let object = cap.object.at(k);
         let is_taken = object.thread().is_some_and(|bound| bound != waiter);
@@ -99,12 +99,12 @@ impl Line for Wait {
             return None;
         }
         let next = if object.queue().is_marked() {
-            if k.core().is_anybody_due() {
+            if core.is_anybody_due() {
                 return None;
             }
             None
         } else if object.queue().is_clear() {
-            Some(Successor::plan(k)?)
+            Some(Successor::plan(k, core)?)
         } else {
             return None;
         };
@@ -115,7 +115,7 @@ impl Line for Wait {
     }
 
     #[inline(always)]
-    fn carry_out(self, k: &Kernel, waiter: Ref<Tcb>) -> Outcome {
+    fn carry_out(self, k: &Kernel, core: &Core, waiter: Ref<Tcb>) -> Outcome {
         let notification = self.notification;
         let (tcb, object) = (waiter.at(k), notification.at(k));
         let Some(next) = self.next else {
@@ -128,6 +128,6 @@ impl Line for Wait {
         object
             .queue()
             .insert_only(k, waiter, endpoint::rank(k, waiter));
-        Outcome::Switches(next.carry_out(k))
+        Outcome::Switches(next.carry_out(k, core))
     }
 }

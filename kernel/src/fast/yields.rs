@@ -2,7 +2,7 @@
 
 use super::{Line, Outcome, Request};
 use crate::mem::Ref;
-use crate::object::{SchedContext, Tcb};
+use crate::object::{Core, SchedContext, Tcb};
 use crate::time::{account, schedule};
 use crate::{Kernel, View};
 
@@ -13,16 +13,16 @@ pub struct Yield {
 
 impl Line for Yield {
     #[inline(always)]
-    fn plan(k: &View, caller: Ref<Tcb>, _: Request) -> Option<Yield> {
-        let payer = k.core().context()?;
+    fn plan(k: &View, core: &Core, caller: Ref<Tcb>, _: Request) -> Option<Yield> {
+        let payer = core.context()?;
         let goes_on = payer.at(k).period() == 0 && schedule::is_alone(k, caller);
         goes_on.then_some(Yield { payer })
     }
 
     #[inline(always)]
-    fn carry_out(self, k: &Kernel, _: Ref<Tcb>) -> Outcome {
+    fn carry_out(self, k: &Kernel, core: &Core, _: Ref<Tcb>) -> Outcome {
         account::give_up(k, self.payer);
-        schedule::settle_again(k, self.payer);
+        schedule::settle_again(k, core, self.payer);
         Outcome::Stays
     }
 }

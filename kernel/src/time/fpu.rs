@@ -11,10 +11,9 @@ use crate::mem::Ref;
 use crate::object::{Core, Tcb};
 use crate::Kernel;
 
-/// `thread` is about to run: the FPU is made its own, or switched off.
+/// `thread` is about to run on `core`, which executes the kernel: the FPU is made its own, or switched off.
 #[inline(always)]
-pub fn switch(k: &Kernel, thread: Ref<Tcb>) {
-    let core = k.core();
+pub fn switch(k: &Kernel, core: &Core, thread: Ref<Tcb>) {
     if thread.at(k).fpu_disabled() {
         return set_enabled(k, core, false);
     }

@@ -203,18 +203,16 @@ pub fn hand_over(k: &Kernel, core: &Core, next: Ref<Tcb>) {
 
 /// As [`hand_over`], on `own`, another context.
 #[inline(always)]
-pub fn hand_over_to(k: &Kernel, next: Ref<Tcb>, own: Ref<SchedContext>) {
-    let core = k.core();
+pub fn hand_over_to(k: &Kernel, core: &Core, next: Ref<Tcb>, own: Ref<SchedContext>) {
     trace!(k, switch(core.thread(), Some(next)));
     core.set_thread(k, Some(next));
     switch_sc(k, core, Some(own));
     arm_on(k, core);
 }
 
-/// The current context, `handle`, has paid, and pays again: the timer is programmed anew.
+/// The current context of `core`, which executes the kernel, `handle`, has paid, and pays again: the timer is programmed anew.
 #[inline(always)]
-pub fn settle_again(k: &Kernel, handle: Ref<SchedContext>) {
-    let core = k.core();
+pub fn settle_again(k: &Kernel, core: &Core, handle: Ref<SchedContext>) {
     switch_sc(k, core, Some(handle));
     arm_on(k, core);
 }

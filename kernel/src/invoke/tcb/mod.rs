@@ -208,7 +208,7 @@ fn set_flags(k: &Kernel, call: &Invocation, thread: Ref<Tcb>) -> Result<Outcome,
         fpu::release(k, thread);
     }
     if old != new && k.core().thread() == Some(thread) {
-        fpu::switch(k, thread);
+        fpu::switch(k, k.core(), thread);
     }
     Ok(Outcome::Value(new))
 }

@@ -162,12 +162,14 @@ pub extern "C" fn on_unexpected(_core: CoreId, vector: u64) -> ! {
 fn act(core: CoreId, trap: Trap, taken: Option<Acknowledged>) -> ! {
     // SAFETY: the one use in the function that assembly calls and that ends here.
     let guard = unsafe { KernelGuard::enter(core) };
-    account::update_time(guard.k, guard.k.core());
-    if let Some((thread, outcome)) = event::straight_trap(guard.k, guard.turn, trap) {
+    let here = guard.k.core();
+    account::update_time(guard.k, here);
+    if let Some((thread, outcome)) = event::straight_trap(guard.k, here, guard.turn, trap) {
         if let Some(taken) = taken {
             GIC.end(taken);
         }
-        calls::finish(guard, thread, outcome)
+        let ending = calls::finish(guard.k, here, thread, outcome);
+        calls::end(guard, ending)
     }
     let next = event::trap(guard.k, guard.turn, trap);
     if let Some(taken) = taken {

@@ -216,10 +216,12 @@ pub fn leave_boot(guard: KernelGuard) -> ! {
 pub fn act(core: CoreId, trap: Trap) -> ! {
     // SAFETY: the one use in the functions that assembly calls and that end here.
     let guard = unsafe { KernelGuard::enter(core) };
-    account::update_time(guard.k, guard.k.core());
-    if let Some((thread, outcome)) = event::straight_trap(guard.k, guard.turn, trap) {
+    let here = guard.k.core();
+    account::update_time(guard.k, here);
+    if let Some((thread, outcome)) = event::straight_trap(guard.k, here, guard.turn, trap) {
         end_interrupt(trap);
-        calls::finish(guard, thread, outcome)
+        let ending = calls::finish(guard.k, here, thread, outcome);
+        calls::end(guard, ending)
     }
     let next = event::trap(guard.k, guard.turn, trap);
     end_interrupt(trap);
