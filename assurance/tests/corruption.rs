@@ -211,7 +211,7 @@ const DAMAGES: &[Damage] = &[
         k.home(thread).ready().remove(k, thread);
     }),
     ("cores_are_asked_to_look", |scene| {
-        scene.pair.k.core().set_undecided(&scene.pair.k, true);
+        scene.pair.k.core().leave_undecided(&scene.pair.k);
     }),
     ("a_fault_waits_for_its_handler", |scene| {
         let fault = Fault::UnknownSyscall { number: 1 };
@@ -253,7 +253,7 @@ const DAMAGES: &[Damage] = &[
         );
     }),
     ("the_current_thread_has_budget", |scene| {
-        scene.pair.k.core().set_undecided(&scene.pair.k, true);
+        scene.pair.k.core().leave_undecided(&scene.pair.k);
     }),
     ("the_current_thread_has_budget", |scene| {
         let k = &scene.pair.k;
@@ -338,7 +338,7 @@ const DAMAGES_ON_CORES: &[Damage] = &[
     ("cores_are_asked_to_look", |scene| {
         scene.pair.k.machine.take_interrupted(other_core());
         let core = scene.pair.k.core_of(other_core());
-        core.set_undecided(&scene.pair.k, true);
+        core.leave_undecided(&scene.pair.k);
     }),
     ("the_state_in_the_fpu_is_of_its_core", |scene| {
         let core = scene.pair.k.core_of(other_core());

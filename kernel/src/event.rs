@@ -37,27 +37,23 @@ pub enum Next {
 /// Handles an event. Interrupts are off meanwhile.
 pub fn handle(k: &mut Kernel, event: Event) -> Next {
     let turn = &Turn::new();
-    turn.begin(k);
-    let next = match event {
+    match event {
         Event::Syscall => system_call(k, turn),
         Event::Trap(event) => {
             account::update_time(k, k.core());
-            match straight_trap(k, k.core(), turn, event) {
+            match straight_trap(k, k.core(), event) {
                 Some((thread, outcome)) => finish(k, turn, thread, outcome),
                 None => trap(k, turn, event),
             }
         }
-    };
-    turn.end(k);
-    next
+    }
 }
 
 /// As [`handle`], without lines: what they are to do.
 #[cfg(not(target_os = "none"))]
 pub fn handle_in_general(k: &mut Kernel, event: Event) -> Next {
     let turn = &Turn::new();
-    turn.begin(k);
-    let next = match event {
+    match event {
         Event::Syscall => {
             read_clock(k);
             in_general(k, turn)
@@ -66,9 +62,7 @@ pub fn handle_in_general(k: &mut Kernel, event: Event) -> Next {
             account::update_time(k, k.core());
             trap(k, turn, event)
         }
-    };
-    turn.end(k);
-    next
+    }
 }
 
 /// Reads the clock on entry by a system call, unless it is a debug call, which takes no time.
@@ -94,17 +88,17 @@ pub fn system_call(k: &mut Kernel, turn: &Turn) -> Next {
     };
     let core = k.core();
     let outcome = match Syscall::from_raw(number) {
-        Some(Syscall::Call) => straight::<fast::Call>(k, core, turn, request),
-        Some(Syscall::ReplyRecv) => straight::<fast::ReplyRecv>(k, core, turn, request),
-        Some(Syscall::Send) => straight::<fast::Send>(k, core, turn, request),
-        Some(Syscall::Recv) => straight::<fast::Recv>(k, core, turn, request),
-        Some(Syscall::Wait) => straight::<fast::Wait>(k, core, turn, request),
-        Some(Syscall::Yield) => straight::<fast::Yield>(k, core, turn, request),
-        Some(Syscall::NBSendRecv) => straight::<fast::NBSendRecv>(k, core, turn, request),
+        Some(Syscall::Call) => straight::<fast::Call>(k, core, request),
+        Some(Syscall::ReplyRecv) => straight::<fast::ReplyRecv>(k, core, request),
+        Some(Syscall::Send) => straight::<fast::Send>(k, core, request),
+        Some(Syscall::Recv) => straight::<fast::Recv>(k, core, request),
+        Some(Syscall::Wait) => straight::<fast::Wait>(k, core, request),
+        Some(Syscall::Yield) => straight::<fast::Yield>(k, core, request),
+        Some(Syscall::NBSendRecv) => straight::<fast::NBSendRecv>(k, core, request),
         _ => None,
     };
     let outcome = match outcome {
-        Some((_, Outcome::Detours)) => straight::<fast::AnswerFault>(k, core, turn, request),
+        Some((_, Outcome::Detours)) => straight::<fast::AnswerFault>(k, core, request),
         outcome => outcome,
     };
     match outcome {
@@ -126,14 +120,9 @@ fn finish(k: &mut Kernel, turn: &Turn, thread: Ref<Tcb>, outcome: Outcome) -> Ne
 /// what `request` says. The clock was read. Returns the caller, and what is to be done; `None` if nothing was done: it is
 /// to be handled [in general](in_general).
 #[inline(always)]
-pub fn straight<L: Line>(
-    k: &Kernel,
-    core: &Core,
-    turn: &Turn,
-    request: Request,
-) -> Option<(Ref<Tcb>, Outcome)> {
+pub fn straight<L: Line>(k: &Kernel, core: &Core, request: Request) -> Option<(Ref<Tcb>, Outcome)> {
     let caller = core.thread()?;
-    let outcome = fast::take::<L>(k, core, turn, caller, request)?;
+    let outcome = fast::take::<L>(k, core, caller, request)?;
     Some((caller, outcome))
 }
 
@@ -151,14 +140,9 @@ fn go_to(k: &Kernel, switch: Switch) -> Next {
 
 /// As [`straight`], of an event that is not a system call.
 #[inline(always)]
-pub fn straight_trap(
-    k: &Kernel,
-    core: &Core,
-    turn: &Turn,
-    trap: Trap,
-) -> Option<(Ref<Tcb>, Outcome)> {
+pub fn straight_trap(k: &Kernel, core: &Core, trap: Trap) -> Option<(Ref<Tcb>, Outcome)> {
     let thread = core.thread()?;
-    let outcome = fast::take_trap(k, core, turn, thread, trap)?;
+    let outcome = fast::take_trap(k, core, thread, trap)?;
     Some((thread, outcome))
 }
 
@@ -196,6 +180,7 @@ pub fn hand_over_to(k: &Kernel, core: &Core, next: Ref<Tcb>, own: Ref<SchedConte
 /// Handles a system call of the current thread, whichever it is. The clock was read, if time is to pass.
 #[inline(always)]
 pub fn in_general(k: &mut Kernel, turn: &Turn) -> Next {
+    turn.begin(k);
     let before = k.core().thread();
     let exit = match before {
         Some(caller) => call(k, turn, caller),
@@ -238,6 +223,7 @@ fn other_call(k: &Kernel, turn: &Turn, caller: Ref<Tcb>, number: u64) -> Exit {
 /// Handles an entry that is not by the system-call instruction, in the turn of the core, in general. The clock was read.
 #[inline(always)]
 pub fn trap(k: &mut Kernel, turn: &Turn, trap: Trap) -> Next {
+    turn.begin(k);
     let before = k.core().thread();
     match trap {
         Trap::Exception(exception) => user_fault(k, turn, before, exception),
@@ -273,12 +259,20 @@ fn taken_away(k: &Kernel, turn: &Turn) {
 #[inline(always)]
 fn conclude(k: &mut Kernel, turn: &Turn, before: Option<Ref<Tcb>>, exit: Exit) -> Next {
     match before {
-        Some(thread) if exit == Exit::ToCaller || goes_on(k, turn, thread) => {
-            remote::tell_cores(k);
-            stay(k, thread)
+        Some(thread) if exit == Exit::ToCaller => {
+            turn.end(k);
+            go_on(k, thread)
         }
+        Some(thread) if goes_on(k, turn, thread) => go_on(k, thread),
         _ => decide(k, turn, before),
     }
+}
+
+/// Ends an event that found `thread` running, which goes on.
+#[inline(always)]
+fn go_on(k: &Kernel, thread: Ref<Tcb>) -> Next {
+    remote::tell_cores(k);
+    stay(k, thread)
 }
 
 /// Whether an event that found `thread` running has changed nothing about who runs, and on what.

@@ -39,7 +39,7 @@ fn answer_fault(inside: Option<lock::Turn>, request: Request) -> ! {
     // SAFETY: the one that the caller gave up.
     let guard = unsafe { KernelGuard::inside(inside) };
     let core = guard.k.core();
-    let taken = event::straight::<fast::AnswerFault>(guard.k, core, guard.turn, request);
+    let taken = event::straight::<fast::AnswerFault>(guard.k, core, request);
     let ending = conclude(guard.k, core, taken);
     end(guard, ending)
 }
@@ -93,7 +93,7 @@ fn take<L: Line>(
     request: Request,
 ) -> Option<(Ref<Tcb>, Outcome)> {
     account::update_time(guard.k, core);
-    event::straight::<L>(guard.k, core, guard.turn, request)
+    event::straight::<L>(guard.k, core, request)
 }
 
 /// What is left of an event that a line took, or did not.

@@ -163,16 +163,12 @@ impl KernelGuard {
     }
 }
 
-/// Another core was inside before `core`, whose turn is over, or `core` has `waited` since then, in ticks.
+/// Another core was inside before `core`, or `core` has `waited` since then, in ticks.
 #[cold]
 #[inline(never)]
 fn take_over(state: &State, core: CoreId, waited: Option<u64>) {
-    let State { kernel: k, turn } = state;
-    if k.core_id() != core {
-        turn.end(k);
-        k.execute_on(core);
-        turn.begin(k);
-    }
+    let k = &state.kernel;
+    k.execute_on(core);
     if let Some(since) = waited {
         account::waited(k, since);
     }

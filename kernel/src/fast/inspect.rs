@@ -46,9 +46,6 @@ pub const LINES: [Name; 11] = [
 /// The line that `event` takes, if any can: a function of the state alone. The clock was read.
 pub fn line(k: &View, event: Event) -> Option<Name> {
     let thread = k.core().thread()?;
-    if k.core().undecided() {
-        return None;
-    }
     match event {
         Event::Syscall => call(k, thread),
         Event::Trap(trap) => of_trap(k, thread, trap),

@@ -28,7 +28,6 @@ use crate::arch::Trap;
 use crate::mem::Ref;
 use crate::object::{Core, SchedContext, Tcb};
 use crate::time::account::{self, Charge};
-use crate::time::Turn;
 use crate::{Kernel, View};
 
 pub use exchange::{AnswerFault, Call, ReplyRecv};
@@ -98,11 +97,10 @@ pub trait Line: Sized {
 pub fn take<L: Line>(
     k: &Kernel,
     core: &Core,
-    turn: &Turn,
     caller: Ref<Tcb>,
     request: Request,
 ) -> Option<Outcome> {
-    if !turn.is_open() || !is_ordinary(k, core, caller, L::DUE) {
+    if !is_ordinary(k, core, caller, L::DUE) {
         return None;
     }
     Some(L::plan(k, core, caller, request)?.carry_out(k, core, caller))
@@ -110,16 +108,7 @@ pub fn take<L: Line>(
 
 /// As [`take`], of a `trap` that found `thread` running on `core`.
 #[inline(always)]
-pub fn take_trap(
-    k: &Kernel,
-    core: &Core,
-    turn: &Turn,
-    thread: Ref<Tcb>,
-    trap: Trap,
-) -> Option<Outcome> {
-    if !turn.is_open() {
-        return None;
-    }
+pub fn take_trap(k: &Kernel, core: &Core, thread: Ref<Tcb>, trap: Trap) -> Option<Outcome> {
     match trap {
         Trap::Exception(exception) if is_ordinary(k, core, thread, Due::NobodyAbove) => {
             let fault = exception.fault(thread.at(k).context());
@@ -139,6 +128,7 @@ pub fn take_trap(
 #[inline(always)]
 fn is_over(k: &View, core: &Core) -> bool {
     account::check_budget(core) == Charge::Exhausted
+        && core.is_at_rest()
         && !account::domain_is_over(k)
         && !core.is_anybody_due()
 }
@@ -155,6 +145,6 @@ fn is_ordinary(k: &View, core: &Core, caller: Ref<Tcb>, due: Due) -> bool {
                 Due::NobodyAbove => handover::none_of_the_due_is_above(k, core, caller),
                 Due::IsPlannedFor => true,
             })
-        && !core.reprogram()
+        && core.is_at_rest()
         && !caller.at(k).has_progress()
 }

@@ -1,6 +1,6 @@
 //! The state of one core: who runs, on whose time, and who waits for the processor.
 
-use crate::{Kernel, View};
+use crate::{Kernel, View, CORES};
 use core::cell::Cell;
 use core::mem::offset_of;
 
@@ -43,6 +43,10 @@ impl Cancellation {
     }
 }
 
+/// Of a core's demands: the decision who runs there, and that the current context pays and the timer is programmed.
+const UNDECIDED: u16 = 1;
+const REPROGRAM: u16 = 2;
+
 /// One core, and the queues of the domain that runs there. `None` as thread or context stands for idleness, which
 /// is never charged.
 #[repr(C, align(64))]
@@ -60,8 +64,7 @@ pub struct Core {
     pays_until: Cell<u64>,
     spaces: Cell<u64>,
     root: Cell<u64>,
-    undecided: Cell<bool>,
-    reprogram: Cell<bool>,
+    demands: Cell<u16>,
     fpu_enabled: Cell<bool>,
     /// Whether the GS base that x86_64's exit loaded last is not 0. Its code alone looks at it.
     base_loaded: Cell<bool>,
@@ -84,8 +87,7 @@ impl Core {
             context: Cell::new(None),
             now: Cell::new(0),
             paid: Cell::new(0),
-            undecided: Cell::new(false),
-            reprogram: Cell::new(false),
+            demands: Cell::new(0),
             fpu_enabled: Cell::new(false),
             base_loaded: Cell::new(false),
             pays_until: Cell::new(u64::MAX),
@@ -119,10 +121,6 @@ impl Core {
         now, set_now: u64;
         /// The domain that runs, which new threads belong to.
         domain, set_domain: u8;
-        /// Whether another core has left the decision who runs here to this one.
-        undecided, set_undecided: bool;
-        /// Whether the current context is to pay and the timer to be programmed anew.
-        reprogram, set_reprogram: bool;
         /// For when the timer is programmed, in ticks; `u64::MAX` if it has fired.
         armed, set_armed: u64;
         /// Of the CancelBadgedSends that was preempted last on this core. It stays when that has ended, and concerns nobody
@@ -196,8 +194,40 @@ impl Core {
         self.paid.set(self.paid.get() + ticks);
     }
 
+    /// Whether nothing is demanded of the core when an event begins. With one core that is always so: whatever is demanded,
+    /// the event in which that happens ends with it done.
+    #[inline(always)]
+    pub fn is_at_rest(&self) -> bool {
+        CORES == 1 || self.demands.get() == 0
+    }
+
+    /// Whether another core has left the decision who runs here to this one.
+    pub fn undecided(&self) -> bool {
+        self.demands.get() & UNDECIDED != 0
+    }
+
+    /// Leaves the decision who runs here to this core.
+    pub fn leave_undecided(&self, _: &Kernel) {
+        self.demands.set(self.demands.get() | UNDECIDED);
+    }
+
+    /// The turn of the core begins: the decision is its own.
+    pub fn take_decision(&self, _: &Kernel) {
+        self.demands.set(self.demands.get() & !UNDECIDED);
+    }
+
+    /// Whether the current context is to pay and the timer to be programmed anew.
+    pub fn reprogram(&self) -> bool {
+        self.demands.get() & REPROGRAM != 0
+    }
+
     /// Asks for the current context to pay and the timer to be programmed at the end.
     pub fn request_reprogram(&self, _: &Kernel) {
-        self.reprogram.set(true);
+        self.demands.set(self.demands.get() | REPROGRAM);
+    }
+
+    /// The core's turn ends with everything done that was demanded of it: the current context has paid.
+    pub fn rest(&self, _: &Kernel) {
+        self.demands.set(0);
     }
 }

@@ -18,8 +18,9 @@ use crate::Kernel;
 /// thread of lower priority, it is to decide anew.
 #[inline(always)]
 pub fn is_ready(k: &Kernel, thread: Ref<Tcb>) {
-    if CORES > 1 && !k.is_here(thread) && is_above_running(k, thread) {
-        decide_anew(k, thread.at(k).core());
+    let core = thread.at(k).core();
+    if CORES > 1 && core != k.core_id() && is_above_running(k, thread) {
+        decide_anew(k, core);
     }
 }
 
@@ -44,7 +45,7 @@ fn is_above_running(k: &Kernel, thread: Ref<Tcb>) -> bool {
 
 /// `core`, another one, is to decide who runs there.
 pub fn decide_anew(k: &Kernel, core: CoreId) {
-    k.core_of(core).set_undecided(k, true);
+    k.core_of(core).leave_undecided(k);
     k.request_reschedule(core);
 }
 

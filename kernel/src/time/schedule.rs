@@ -396,7 +396,7 @@ fn settle_sc(k: &Kernel, thread: Option<Ref<Tcb>>) {
 /// The current context pays, and `chosen`, which is active, or nobody pays from now on.
 #[inline(always)]
 fn switch_sc(k: &Kernel, core: &Core, chosen: Option<Ref<SchedContext>>) {
-    core.set_reprogram(k, false);
+    core.rest(k);
     let Some(handle) = chosen else {
         account::commit(k, core);
         trace!(k, pays(None, 0));

@@ -36,31 +36,25 @@ impl Turn {
         }
     }
 
-    /// Whether nothing is demanded yet.
-    #[inline(always)]
-    pub fn is_open(&self) -> bool {
-        CORES == 1 && cfg!(target_os = "none") || self.keeps_current()
-    }
-
     /// Whether the current thread goes on, unless somebody's time has come.
     #[inline(always)]
     pub fn keeps_current(&self) -> bool {
         self.action.get() == Action::ResumeCurrent
     }
 
-    /// The core that executes the kernel begins its turn: another core may have left a decision to it.
+    /// The core that executes the kernel begins an event which no line took: another core may have left a decision to it.
+    #[inline(always)]
     pub fn begin(&self, k: &Kernel) {
-        if k.core().undecided() {
-            k.core().set_undecided(k, false);
+        if CORES > 1 && k.core().undecided() {
+            k.core().take_decision(k);
             self.action.set(Action::ChooseNew);
         }
     }
 
-    /// The core that executes the kernel ends its turn: a decision that it has not made, because its
-    /// last system call does not lead to any, is left to it.
+    /// The event ends without any decision: the one that was left to the core still is.
     pub fn end(&self, k: &Kernel) {
-        if self.action.replace(Action::ResumeCurrent) != Action::ResumeCurrent {
-            k.core().set_undecided(k, true);
+        if CORES > 1 && self.action.replace(Action::ResumeCurrent) != Action::ResumeCurrent {
+            k.core().leave_undecided(k);
         }
     }
 

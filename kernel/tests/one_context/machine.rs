@@ -186,7 +186,7 @@ impl Machine {
             },
         );
         core.set_now(k, now);
-        core.set_reprogram(k, false);
+        core.rest(k);
         let deadline = state.deadline.map(|at| now.wrapping_add_signed(at.into()));
         core.set_armed(k, deadline.unwrap_or(u64::MAX));
         k.machine.set_deadline(core.armed());

@@ -5,9 +5,9 @@ use std::boxed::Box;
 use super::Machine;
 use crate::arch::isa::hosted as isa;
 use crate::boot::{self, List, MachineInfo, Range, Refusal, RootTask};
-use crate::event::{self, Event, Next, Trap};
+use crate::event::{self, Next, Trap};
 use crate::mem::objects::Ram;
-use crate::time::Turn;
+use crate::time::{account, Turn};
 use crate::Kernel;
 
 /// Where the kernel's image would end on a bare machine.
@@ -97,7 +97,7 @@ fn boot_with(
     };
     let turn = Turn::new();
     boot::start(&mut kernel, &turn, found)?;
-    turn.end(&kernel);
-    let next = event::handle(&mut kernel, Event::Trap(Trap::Look));
+    account::update_time(&kernel, kernel.core());
+    let next = event::trap(&mut kernel, &turn, Trap::Look);
     Ok((kernel, next))
 }

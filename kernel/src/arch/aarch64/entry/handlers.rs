@@ -87,6 +87,8 @@ pub extern "C" fn on_trap(
 #[inline(never)]
 pub fn leave_boot(guard: KernelGuard) -> ! {
     paging::unmap_init_text();
+    // Another core may be the first inside.
+    guard.turn.end(guard.k);
     guard.leave();
     start(CoreId::BOOT)
 }
@@ -164,7 +166,7 @@ fn act(core: CoreId, trap: Trap, taken: Option<Acknowledged>) -> ! {
     let guard = unsafe { KernelGuard::enter(core) };
     let here = guard.k.core();
     account::update_time(guard.k, here);
-    if let Some((thread, outcome)) = event::straight_trap(guard.k, here, guard.turn, trap) {
+    if let Some((thread, outcome)) = event::straight_trap(guard.k, here, trap) {
         if let Some(taken) = taken {
             GIC.end(taken);
         }

@@ -205,6 +205,8 @@ fn back_to_software_interrupt(thread: &Tcb) {
 #[inline(never)]
 pub fn leave_boot(guard: KernelGuard) -> ! {
     paging::unmap_init_text();
+    // Another core may be the first inside.
+    guard.turn.end(guard.k);
     guard.leave();
     act(CoreId::BOOT, Trap::Look)
 }
@@ -218,7 +220,7 @@ pub fn act(core: CoreId, trap: Trap) -> ! {
     let guard = unsafe { KernelGuard::enter(core) };
     let here = guard.k.core();
     account::update_time(guard.k, here);
-    if let Some((thread, outcome)) = event::straight_trap(guard.k, here, guard.turn, trap) {
+    if let Some((thread, outcome)) = event::straight_trap(guard.k, here, trap) {
         end_interrupt(trap);
         let ending = calls::finish(guard.k, here, thread, outcome);
         calls::end(guard, ending)
