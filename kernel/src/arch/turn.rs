@@ -125,18 +125,13 @@ impl KernelGuard {
         let inside = (CORES > 1).then(|| match LOCK.arrive() {
             Ok(inside) => {
                 // SAFETY: as below; this borrow ends before.
-                let state = unsafe { &*state };
-                if state.kernel.core_id() != core {
-                    take_over(state, core, None);
+                let k = unsafe { &(*state).kernel };
+                if k.core_id() != core {
+                    take_over(k, core);
                 }
                 inside
             }
-            Err(ticket) => {
-                let (inside, since) = wait(core, ticket);
-                // SAFETY: as below; this borrow ends before.
-                take_over(unsafe { &*state }, core, Some(since));
-                inside
-            }
+            Err(ticket) => enter_late(core, ticket),
         });
         // SAFETY: the core is alone inside, and the caller's. What the others did inside is seen: they left with Release,
         // and this core entered with Acquire.
@@ -163,13 +158,21 @@ impl KernelGuard {
     }
 }
 
-/// Another core was inside before `core`, or `core` has `waited` since then, in ticks.
+/// Waits for the turn of `core`, which executes this and has just arrived, and begins it.
 #[cold]
 #[inline(never)]
-fn take_over(state: &State, core: CoreId, waited: Option<u64>) {
-    let k = &state.kernel;
+fn enter_late(core: CoreId, ticket: lock::Ticket) -> lock::Turn {
+    let (inside, since) = wait(core, ticket);
+    // SAFETY: as for `KernelGuard::enter`; this borrow ends before that of the event.
+    let k = unsafe { &(*KERNEL.0.get()).kernel };
     k.execute_on(core);
-    if let Some(since) = waited {
-        account::waited(k, since);
-    }
+    account::waited(k, since);
+    inside
+}
+
+/// Another core was inside before `core`.
+#[cold]
+#[inline(never)]
+fn take_over(k: &Kernel, core: CoreId) {
+    k.execute_on(core);
 }

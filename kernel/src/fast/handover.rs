@@ -40,19 +40,21 @@ fn is_below(k: &View, thread: Ref<Tcb>, other: Ref<Tcb>) -> bool {
     thread.at(k).priority() < other.at(k).priority()
 }
 
-/// Whether on `core`, which executes the kernel, none of those whose time has come is above `thread`.
+/// Whether none of those whose time has come is above `thread`.
 #[inline(always)]
-pub fn none_of_the_due_is_above(k: &View, core: &Core, thread: Ref<Tcb>) -> bool {
+pub fn none_of_the_due_is_above(k: &View, thread: Ref<Tcb>) -> bool {
     match thread.at(k).priority().checked_add(1) {
-        Some(above) => !is_due_from(core, above),
+        Some(above) => !is_due_from(k, above),
         None => true,
     }
 }
 
-/// Whether the time has come for anybody of at least this `priority`.
+/// Whether the time has come for anybody of at least this `priority`. It finds the core by itself, so that lines need not have
+/// the address of it, but only those of what they look at.
 #[cold]
 #[inline(never)]
-fn is_due_from(core: &Core, priority: u8) -> bool {
+fn is_due_from(k: &View, priority: u8) -> bool {
+    let core = k.core();
     let floor = priority.checked_sub(1);
     core.release()
         .highest_due_above(core.now(), floor)
@@ -126,7 +128,7 @@ impl Successor {
         let ready = core.ready();
         let priority = ready.highest()?;
         // Of equals, those whose time has come may be first.
-        if core.is_anybody_due() && is_due_from(core, priority) {
+        if core.is_anybody_due() && is_due_from(k, priority) {
             return None;
         }
         let thread = ready.first_of(priority)?;
