@@ -3,8 +3,8 @@
 use sandglass_abi::syscall::Syscall;
 
 use crate::arch::abi::Exception;
-use crate::arch::spaces;
 pub use crate::arch::Trap;
+use crate::arch::{aside, spaces};
 use crate::debug::{self, check};
 use crate::fast::{self, Line, Outcome, Request, Switch};
 use crate::invoke::irq;
@@ -159,7 +159,9 @@ pub fn stay(k: &Kernel, caller: Ref<Tcb>) -> Next {
 pub fn hand_over(k: &Kernel, core: &Core, next: Ref<Tcb>) -> Next {
     let before = core.thread();
     schedule::hand_over(k, core, next);
-    spaces::switch(k, core, next);
+    if !spaces::switch_remembered(k, core, next) {
+        aside::switch_anew(k, next);
+    }
     fpu::switch(k, core, next);
     // Who yielded did not block since.
     debug_assert!(next.at(k).yield_to().is_none());

@@ -71,11 +71,13 @@ pub struct Requests(pub u32);
 /// The place of a core that has arrived and waits for its turn.
 #[must_use]
 #[derive(Debug)]
+#[repr(transparent)]
 pub struct Ticket(u32);
 
 /// The permission to be in the kernel, until it is given back by [`Lock::leave`].
 #[must_use]
 #[derive(Debug)]
+#[repr(transparent)]
 pub struct Turn {
     ticket: u32,
 }

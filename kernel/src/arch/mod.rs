@@ -12,6 +12,8 @@
 //! host tests check the very layouts and invocations that ship.
 
 mod address;
+#[cfg(target_os = "none")]
+pub mod aside;
 pub mod bounds;
 #[cfg(target_os = "none")]
 pub mod calls;
@@ -57,6 +59,8 @@ pub use isa::abi;
 pub use isa::entry;
 pub use trap::Trap;
 
+#[cfg(not(target_os = "none"))]
+pub use hosted::aside;
 #[cfg(not(target_os = "none"))]
 pub use hosted::words::{append_first_bit, copy_words, opaque, opaque_word};
 #[cfg(not(target_os = "none"))]

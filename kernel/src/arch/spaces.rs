@@ -18,17 +18,26 @@ use crate::{Kernel, View};
 /// never had one, runs where nothing is mapped (07, section 8).
 #[inline(always)]
 pub fn switch(k: &Kernel, core: &Core, thread: Ref<Tcb>) {
-    let remembered = thread.at(k).space();
-    if remembered.state == core.spaces() {
-        enter(k, core, Some(remembered.space));
-    } else {
+    if !switch_remembered(k, core, thread) {
         switch_anew(k, thread);
     }
 }
 
+/// As [`switch`], if `thread` remembers its address space. Whether it does.
+#[inline(always)]
+#[must_use]
+pub fn switch_remembered(k: &Kernel, core: &Core, thread: Ref<Tcb>) -> bool {
+    let remembered = thread.at(k).space();
+    let counts = remembered.state == core.spaces();
+    if counts {
+        enter(k, core, Some(remembered.space));
+    }
+    counts
+}
+
 /// As [`switch`], of a thread that remembers nothing.
 #[inline(never)]
-fn switch_anew(k: &Kernel, thread: Ref<Tcb>) {
+pub extern "C" fn switch_anew(k: &Kernel, thread: Ref<Tcb>) {
     let (core, space) = (k.core(), own(k, thread));
     if let Some(space) = space {
         let state = core.spaces();

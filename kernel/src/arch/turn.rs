@@ -13,7 +13,7 @@ use sandglass_lock as lock;
 
 use super::isa::machine::layout::{KERNEL_BASE, WINDOW_BASE};
 use super::requests::{wait, LOCK};
-use super::Machine;
+use super::{aside, Machine};
 use crate::cores::{CoreId, CORES};
 use crate::object::sched_context::offset;
 use crate::object::{tcb, Core, Place};
@@ -127,11 +127,11 @@ impl KernelGuard {
                 // SAFETY: as below; this borrow ends before.
                 let k = unsafe { &(*state).kernel };
                 if k.core_id() != core {
-                    take_over(k, core);
+                    aside::take_over(k, core);
                 }
                 inside
             }
-            Err(ticket) => enter_late(core, ticket),
+            Err(ticket) => aside::enter_late(core, ticket),
         });
         // SAFETY: the core is alone inside, and the caller's. What the others did inside is seen: they left with Release,
         // and this core entered with Acquire.
@@ -161,7 +161,7 @@ impl KernelGuard {
 /// Waits for the turn of `core`, which executes this and has just arrived, and begins it.
 #[cold]
 #[inline(never)]
-fn enter_late(core: CoreId, ticket: lock::Ticket) -> lock::Turn {
+pub extern "C" fn enter_late(core: CoreId, ticket: lock::Ticket) -> lock::Turn {
     let (inside, since) = wait(core, ticket);
     // SAFETY: as for `KernelGuard::enter`; this borrow ends before that of the event.
     let k = unsafe { &(*KERNEL.0.get()).kernel };
@@ -173,6 +173,6 @@ fn enter_late(core: CoreId, ticket: lock::Ticket) -> lock::Turn {
 /// Another core was inside before `core`.
 #[cold]
 #[inline(never)]
-fn take_over(k: &Kernel, core: CoreId) {
+pub extern "C" fn take_over(k: &Kernel, core: CoreId) {
     k.execute_on(core);
 }

@@ -1,6 +1,7 @@
 //! The processor goes from the current thread to another, or stays.
 
 use super::{Outcome, Switch};
+use crate::arch::aside;
 use crate::mem::Ref;
 use crate::object::{Core, SchedContext, State, Tcb};
 use crate::{Kernel, View};
@@ -44,21 +45,9 @@ fn is_below(k: &View, thread: Ref<Tcb>, other: Ref<Tcb>) -> bool {
 #[inline(always)]
 pub fn none_of_the_due_is_above(k: &View, thread: Ref<Tcb>) -> bool {
     match thread.at(k).priority().checked_add(1) {
-        Some(above) => !is_due_from(k, above),
+        Some(above) => !aside::is_due_from(k, above),
         None => true,
     }
-}
-
-/// Whether the time has come for anybody of at least this `priority`. It finds the core by itself, so that lines need not have
-/// the address of it, but only those of what they look at.
-#[cold]
-#[inline(never)]
-fn is_due_from(k: &View, priority: u8) -> bool {
-    let core = k.core();
-    let floor = priority.checked_sub(1);
-    core.release()
-        .highest_due_above(core.now(), floor)
-        .is_some()
 }
 
 /// A thread that is woken, and runs on a context of its own on this core.
@@ -128,7 +117,7 @@ impl Successor {
         let ready = core.ready();
         let priority = ready.highest()?;
         // Of equals, those whose time has come may be first.
-        if core.is_anybody_due() && is_due_from(k, priority) {
+        if core.is_anybody_due() && aside::is_due_from(k, priority) {
             return None;
         }
         let thread = ready.first_of(priority)?;

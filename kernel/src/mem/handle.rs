@@ -13,6 +13,7 @@ use crate::arch::Platform;
 /// Never 0, so that `Option<Ref<T>>` is one word and zeroed memory reads as `None`.
 ///
 /// [`at`]: Ref::at
+#[repr(transparent)]
 pub struct Ref<T> {
     address: NonZeroU64,
     object: PhantomData<*const T>,

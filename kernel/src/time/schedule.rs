@@ -13,7 +13,7 @@
 
 use super::turn::Action;
 use super::{account, remote, Refills, Turn};
-use crate::arch::Platform;
+use crate::arch::{aside, Platform};
 use crate::cores::CORES;
 use crate::mem::Ref;
 use crate::object::{Core, Place, SchedContext, Tcb, DOMAINS};
@@ -146,6 +146,18 @@ fn released_above(k: &Kernel, floor: Option<u8>) -> Option<u8> {
     core.release().highest_due_above(core.now(), floor)
 }
 
+/// Whether the time has come for anybody of at least this `priority`. It finds the core by itself: a line, which seldom asks,
+/// need not have the address of it.
+#[cold]
+#[inline(never)]
+pub extern "C" fn is_due_from(k: &View, priority: u8) -> bool {
+    let core = k.core();
+    let floor = priority.checked_sub(1);
+    core.release()
+        .highest_due_above(core.now(), floor)
+        .is_some()
+}
+
 /// Ends a turn: decides who runs next, makes the context that pays the current one, and programs the
 /// timer (04, section 8.5). Returns the thread that runs; `None` to idle.
 #[inline(always)]
@@ -197,7 +209,7 @@ pub fn hand_over(k: &Kernel, core: &Core, next: Ref<Tcb>) {
     trace!(k, switch(core.thread(), Some(next)));
     core.set_thread(k, Some(next));
     if core.release().has_any() && core.release().earliest() <= core.armed() {
-        arm(k);
+        aside::arm_anew(k);
     }
 }
 
@@ -418,6 +430,13 @@ fn switch_sc(k: &Kernel, core: &Core, chosen: Option<Ref<SchedContext>>) {
 #[inline(always)]
 pub fn arm(k: &Kernel) {
     arm_on(k, k.core());
+}
+
+/// The same, where it seldom is to be done.
+#[cold]
+#[inline(never)]
+pub extern "C" fn arm_anew(k: &Kernel) {
+    arm(k);
 }
 
 /// As [`arm`], on `core`, which executes the kernel.

@@ -2,6 +2,7 @@
 //! asked for. It speaks the ABI that the kernel is built for, whose devices are in `arch/<isa>/hosted`; its users are
 //! scripts that set registers and raise events.
 
+pub mod aside;
 mod boot;
 mod record;
 pub(super) mod words;

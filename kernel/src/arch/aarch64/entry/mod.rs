@@ -1,5 +1,6 @@
 //! Entry and exit, and the start of the machine.
 
+pub mod aside;
 mod code;
 mod cores;
 pub mod fatal;
