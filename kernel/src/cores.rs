@@ -28,6 +28,11 @@ impl CoreId {
         (0..CORES as u8).map(CoreId)
     }
 
+    /// Its number.
+    pub const fn number(self) -> u8 {
+        self.0
+    }
+
     /// Index into an array with an entry for each core. The mask keeps the compiler from checking.
     pub const fn index(self) -> usize {
         self.0 as usize & (CORES - 1)

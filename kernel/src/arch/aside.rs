@@ -61,7 +61,7 @@ pub fn take_over(k: &Kernel, core: CoreId) {
         call!(
             "sandglass_aside_take_over",
             from_ref(k),
-            core.index() as u64
+            u64::from(core.number())
         )
     };
 }
@@ -74,7 +74,7 @@ pub fn enter_late(core: CoreId, ticket: lock::Ticket) -> lock::Turn {
         let ticket: u32 = transmute(ticket);
         let inside = call!(
             "sandglass_aside_enter_late",
-            core.index() as u64,
+            u64::from(core.number()),
             u64::from(ticket)
         );
         transmute(inside as u32)

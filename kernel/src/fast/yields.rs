@@ -15,13 +15,13 @@ impl Line for Yield {
     #[inline(always)]
     fn plan(k: &View, core: &Core, caller: Ref<Tcb>, _: Request) -> Option<Yield> {
         let payer = core.context()?;
-        let goes_on = payer.at(k).period() == 0 && schedule::is_alone(k, caller);
+        let goes_on = payer.at(k).period() == 0 && schedule::is_alone(k, core, caller);
         goes_on.then_some(Yield { payer })
     }
 
     #[inline(always)]
     fn carry_out(self, k: &Kernel, core: &Core, _: Ref<Tcb>) -> Outcome {
-        account::give_up(k, self.payer);
+        account::give_up(k, core, self.payer);
         schedule::settle_again(k, core, self.payer);
         Outcome::Stays
     }

@@ -64,16 +64,16 @@ pub fn yield_rest(k: &Kernel, turn: &Turn) {
     let (Some(thread), Some(handle)) = (core.thread(), core.context()) else {
         return;
     };
-    give_up(k, handle);
-    if !(Refills::of(k, handle).usable() && schedule::is_alone(k, thread)) {
+    give_up(k, core, handle);
+    if !(Refills::of(k, handle).usable() && schedule::is_alone(k, core, thread)) {
         end_turn(k, turn, thread, handle);
     }
 }
 
-/// What is left of the head refill or slice of `handle`, the current context, is given up.
+/// What is left of the head refill or slice of `handle`, the current context of `core`, is given up.
 #[inline(always)]
-pub fn give_up(k: &Kernel, handle: Ref<SchedContext>) {
-    let (core, context) = (k.core(), handle.at(k));
+pub fn give_up(k: &Kernel, core: &Core, handle: Ref<SchedContext>) {
+    let context = handle.at(k);
     let consumed = core.consumed();
     pay(k, core, handle, context.head().amount.max(consumed));
     context.add_consumed(k, consumed);

@@ -131,10 +131,9 @@ fn set_priority_of_other(k: &Kernel, turn: &Turn, thread: Ref<Tcb>, priority: u8
     }
 }
 
-/// Whether nobody else could run at the priority of `thread`, the current one, or above.
+/// Whether nobody else could run at the priority of `thread`, the current one of `core`, or above.
 #[inline(always)]
-pub fn is_alone(k: &View, thread: Ref<Tcb>) -> bool {
-    let core = k.core();
+pub fn is_alone(k: &View, core: &Core, thread: Ref<Tcb>) -> bool {
     !core.ready().has_from(thread.at(k).priority()) && !core.is_anybody_due()
 }
 

@@ -15,7 +15,7 @@ use crate::arch::abi::context::{Context, Register};
 use crate::arch::calls::{
     on_call, on_nb_send_recv, on_recv, on_reply_recv, on_send, on_system_call, on_wait, on_yield,
 };
-use crate::cores::CORES;
+use crate::cores::{CoreId, CORES};
 
 unsafe extern "C" {
     static sandglass_vectors: u8;
@@ -55,8 +55,25 @@ const _: () = {
     assert!(TpidrRo as usize == Tpidr as usize + 1);
 };
 
-// A core finds its stack by a shift.
-const _: () = assert!(CORES == 1 || size_of::<KernelStack>().is_power_of_two());
+// The number of a core is a byte below the address of a stack.
+const _: () = assert!(align_of::<KernelStack>() > 0xff && CORES <= 0x100);
+
+/// By which entries know `core`, which keeps it: the end of its stack, and its number in the lowest byte.
+pub fn identity(core: CoreId) -> u64 {
+    let stacks = (&raw const KERNEL_STACKS) as u64;
+    let end = size_of::<KernelStack>() * (core.index() + 1);
+    stacks + end as u64 + core.index() as u64
+}
+
+// Where the first core's stack ends, and how long stacks are, for who reads what the processors keep.
+global_asm!(
+    ".globl sandglass_stack_end",
+    ".set sandglass_stack_end, {stacks} + {size}",
+    ".globl sandglass_stack_size",
+    ".set sandglass_stack_size, {size}",
+    stacks = sym KERNEL_STACKS,
+    size = const size_of::<KernelStack>(),
+);
 
 /// Class of a system call in ESR.
 const SYSTEM_CALL: u32 = 0x15;
@@ -91,14 +108,15 @@ global_asm!(
     "stp x10, x11, [sp, #{next_ip}]",
     ".endm",
 
-    // To the kernel's stack of this core, whose number is in that register then.
+    // To the kernel's stack of this core, whose number is in the lowest byte of that register then (`identity`).
     ".macro sandglass_stack core",
-    "adrp x9, {stacks} + {stack_size}",
     ".if {cores} > 1",
     "mrs \\core, tpidr_el1",
-    "add x9, x9, \\core, lsl #{stack_bits}",
-    ".endif",
+    "and sp, \\core, #-{stack_align}",
+    ".else",
+    "adrp x9, {stacks} + {stack_size}",
     "mov sp, x9",
+    ".endif",
     ".endm",
 
     // What must not happen: which of the vectors, in x1.
@@ -254,7 +272,7 @@ global_asm!(
     cores = const CORES,
     stacks = sym KERNEL_STACKS,
     stack_size = const size_of::<KernelStack>(),
-    stack_bits = const size_of::<KernelStack>().ilog2(),
+    stack_align = const align_of::<KernelStack>(),
     call = const -(Syscall::Call as i64),
     reply_recv = const -(Syscall::ReplyRecv as i64),
     send = const -(Syscall::Send as i64),

@@ -111,7 +111,7 @@ fn has_begun(machine: &Machine, number: u64) -> bool {
 
 /// Brings `core`, which executes this, into the kernel's state, and leaves the tables that it started with.
 pub fn init(core: CoreId) {
-    cpu::init(core.index() as u64);
+    cpu::init(code::identity(core));
     // SAFETY: the entry code; and tables that map nothing, where nothing is executed or stored any more.
     unsafe {
         cpu::set_vectors(code::vectors());

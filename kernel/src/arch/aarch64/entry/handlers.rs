@@ -22,11 +22,9 @@ use crate::event::{self, Next, Trap};
 use crate::time::account;
 
 /// Bytes of the kernel's stack. The boot needs most; events less than a tenth of it. The debug kernel formats what it
-/// prints: its boot needs more. With several cores, a power of two (`code`).
+/// prints: its boot needs more.
 const STACK_SIZE: usize = if cfg!(feature = "debug") {
     0x1_0000
-} else if CORES > 1 {
-    32 * 1024
 } else {
     28 * 1024
 };

@@ -83,8 +83,8 @@ writable! {
     set_debugging: "mdscr_el1";
     /// Performance counters for user code.
     set_performance_access: "pmuserenr_el0";
-    /// The number of the core.
-    set_core_number: "tpidr_el1";
+    /// By which entries know the core.
+    set_identity: "tpidr_el1";
     /// The thread pointer that user code only reads.
     set_thread_pointer: "tpidrro_el0";
 }
@@ -218,7 +218,7 @@ const USER_CLOCKS: u64 = if cfg!(feature = "user-timer") {
 
 /// Brings the core that executes this into the kernel's state, in which the kernel's tables are in use already.
 /// `number` is that of the core.
-pub fn init(number: u64) {
+pub fn init(identity: u64) {
     // SAFETY: user code reaches no counter, no timer (07, section 2) but those of an option, no performance
     // counter; nothing is
     // debugged; the FPU traps. Vectors are set elsewhere.
@@ -226,7 +226,7 @@ pub fn init(number: u64) {
         set_counter_access(USER_CLOCKS);
         set_debugging(0);
         set_fpu_access(FPU_FOR_KERNEL);
-        set_core_number(number);
+        set_identity(identity);
         set_thread_pointer(0);
         if has_performance_counters() {
             set_performance_access(0);
