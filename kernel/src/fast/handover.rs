@@ -87,7 +87,7 @@ impl Woken {
             return Outcome::Switches(Switch::Woken(self.thread, self.payer));
         }
         if priority == running {
-            ready.append(k, self.thread);
+            ready.append_at(k, self.thread, core.now());
         } else {
             ready.enqueue(k, self.thread);
         }
