@@ -131,6 +131,10 @@ pub trait Platform {
     fn route(&self, line: Line, irq: Irq);
     /// Masks or unmasks `line`, if `irq` is what it was last programmed to raise.
     fn set_masked(&self, line: Line, irq: Irq, masked: bool);
+    /// Masks `line`, by which `irq` has just come to the core that executes the kernel. If it is one that each core has, so it is
+    /// that core's.
+    fn mask_taken(&self, line: Line, irq: Irq);
+
     // ---- console
 
     /// Writes one byte to the kernel console.

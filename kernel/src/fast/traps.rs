@@ -33,7 +33,7 @@ impl Interrupt {
     /// The line is masked; who runs is as for any signal.
     #[inline(always)]
     pub fn carry_out(self, k: &Kernel, core: &Core, current: Ref<Tcb>) -> Outcome {
-        k.machine.set_masked(self.line, self.irq, true);
+        k.machine.mask_taken(self.line, self.irq);
         trace!(k, device_interrupt(self.irq));
         self.signal.carry_out(k, core, current)
     }

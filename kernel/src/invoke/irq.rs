@@ -17,7 +17,7 @@ pub fn interrupt(k: &Kernel, turn: &Turn, irq: Irq) {
     let Some(line) = k.irqs.line(irq) else {
         return;
     };
-    k.machine.set_masked(line, irq, true);
+    k.machine.mask_taken(line, irq);
     let Some(slot) = k.irqs.slot(irq) else { return };
     if let Some(cap) = slot.at(k).cap().notification() {
         if cap.rights.write() {

@@ -455,6 +455,10 @@ impl Platform for Machine {
         self.board.set_masked(line, irq, masked);
     }
 
+    fn mask_taken(&self, line: Line, irq: Irq) {
+        self.set_masked(line, irq, true);
+    }
+
     fn put_char(&self, byte: u8) {
         self.console.borrow_mut().push(byte);
     }

@@ -9,7 +9,7 @@ use core::mem::size_of;
 use sandglass_abi::syscall::Syscall;
 
 use super::handlers::{
-    on_kernel_exception, on_trap, on_unexpected, KernelStack, INTERRUPT, KERNEL_STACKS,
+    on_exception, on_interrupt, on_kernel_exception, on_unexpected, KernelStack, KERNEL_STACKS,
 };
 use crate::arch::abi::context::{Context, Register};
 use crate::arch::calls::{
@@ -147,8 +147,7 @@ global_asm!(
     "sandglass_from_kernel_interrupt:",
     "sandglass_stack x0",
     "mov x1, xzr",
-    "mov x2, #{interrupt}",
-    "b {on_trap}",
+    "b {on_interrupt}",
     "sandglass_unexpected 6",
     "sandglass_unexpected 7",
 
@@ -209,20 +208,19 @@ global_asm!(
     "b.eq {on_nb_send_recv}",
     "b {on_system_call}",
     "2:",
-    "mov x1, sp",
+    "mov x1, x2",
     "stp x10, x12, [sp, #{fault_ip}]",
-    "mrs x3, far_el1",
+    "mrs x2, far_el1",
     "sandglass_stack x0",
-    "b {on_trap}",
+    "b {on_exception}",
     ".size sandglass_synchronous, . - sandglass_synchronous",
 
     ".type sandglass_interrupt, @function",
     "sandglass_interrupt:",
     "mov x1, sp",
-    "mov x2, #{interrupt}",
     "stp x10, x12, [sp, #{fault_ip}]",
     "sandglass_stack x0",
-    "b {on_trap}",
+    "b {on_interrupt}",
     ".size sandglass_interrupt, . - sandglass_interrupt",
 
     ".globl sandglass_watch_loads_from",
@@ -288,8 +286,8 @@ global_asm!(
     on_yield = sym on_yield,
     on_nb_send_recv = sym on_nb_send_recv,
     on_system_call = sym on_system_call,
-    on_trap = sym on_trap,
-    interrupt = const INTERRUPT as i64,
+    on_exception = sym on_exception,
+    on_interrupt = sym on_interrupt,
     on_kernel_exception = sym on_kernel_exception,
     on_unexpected = sym on_unexpected,
     class = const CLASS,

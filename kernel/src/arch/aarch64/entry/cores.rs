@@ -136,5 +136,5 @@ pub extern "C" fn begin(core: CoreId) -> ! {
     spaces::leave(guard.k);
     guard.leave();
     // Others may have left threads here already, and could not reach this core.
-    handlers::start(core)
+    handlers::look(core)
 }

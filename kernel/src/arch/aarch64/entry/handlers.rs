@@ -7,13 +7,15 @@
 use core::arch::asm;
 use core::cell::UnsafeCell;
 
+use sandglass_lock as lock;
+
 use super::code::exit;
 use super::fatal;
 use crate::arch::aarch64::machine::gic::{Acknowledged, GIC};
-use crate::arch::aarch64::machine::platform::{LOOK, REMOTE_CALL};
+use crate::arch::aarch64::machine::platform::{FIRST_FREE, LOOK, REMOTE_CALL};
 use crate::arch::aarch64::machine::{cpu, paging};
 use crate::arch::abi::context::Context;
-use crate::arch::abi::{irq, Exception};
+use crate::arch::abi::{irq, Exception, Irq};
 use crate::arch::calls;
 use crate::arch::requests;
 use crate::arch::turn::{entered, KernelGuard};
@@ -53,34 +55,6 @@ pub fn start_interrupts(core: CoreId) {
     }
 }
 
-/// Instead of a syndrome, whose upper half is 0: it is an interrupt.
-pub const INTERRUPT: u64 = u64::MAX;
-/// Likewise: the core has just started, and looks for something to do.
-const START: u64 = u64::MAX - 1;
-
-/// Another synchronous exception at user level, with what ESR and FAR say of it, or an [`INTERRUPT`]; the context is stored.
-/// Without a context, the core idled, or starts. One function for all: so what they come to is there once, and takes the
-/// event from registers.
-pub extern "C" fn on_trap(
-    core: CoreId,
-    context: Option<&Context>,
-    syndrome: u64,
-    address: u64,
-) -> ! {
-    let core = entered(core);
-    let event = match syndrome {
-        INTERRUPT => interrupt(core),
-        START => Some((Trap::Look, None)),
-        _ => Some((Trap::Exception(exception(syndrome, address)), None)),
-    };
-    match (event, context) {
-        (Some((trap, taken)), _) => act(core, trap, taken),
-        // SAFETY: the thread that was interrupted, which nobody touched.
-        (None, Some(context)) => unsafe { exit(context) },
-        (None, None) => idle(),
-    }
-}
-
 /// Ends the boot, on the core that boots: the code that ran until here is not executed any more, and the root task's memory.
 #[inline(never)]
 pub fn leave_boot(guard: KernelGuard) -> ! {
@@ -88,12 +62,7 @@ pub fn leave_boot(guard: KernelGuard) -> ! {
     // Another core may be the first inside.
     guard.turn.end(guard.k);
     guard.leave();
-    start(CoreId::BOOT)
-}
-
-/// Lets a core that has just started, which executes this, look for something to do.
-pub fn start(core: CoreId) -> ! {
-    on_trap(core, None, START, 0)
+    look(CoreId::BOOT)
 }
 
 /// What ESR and FAR say.
@@ -109,40 +78,61 @@ fn exception(syndrome: u64, address: u64) -> Exception {
     }
 }
 
-/// The event of an interrupt at `core`, and what is to be ended when it has been handled; `None` if there is nothing to
-/// do, any more.
-#[inline(always)]
-fn interrupt(core: CoreId) -> Option<(Trap, Option<Acknowledged>)> {
+/// Another synchronous exception at user level, with what ESR and FAR say of it; the context is stored. A function for each
+/// kind of event: so each has the registers to itself.
+pub extern "C" fn on_exception(core: CoreId, syndrome: u64, address: u64) -> ! {
+    act(
+        entered(core),
+        || Trap::Exception(exception(syndrome, address)),
+        None,
+    )
+}
+
+/// An interrupt; the context is stored. Without a context, the core idled.
+pub extern "C" fn on_interrupt(core: CoreId, context: Option<&Context>) -> ! {
+    let core = entered(core);
     let taken = GIC.acknowledge();
-    let number = taken.number()?;
+    let Some(number) = taken.number() else {
+        go_back(context)
+    };
     if number == TIMER {
         // Its interrupt is level-triggered: it would come again.
         cpu::set_timer(u64::MAX);
-        return Some((Trap::Timer, Some(taken)));
+        act_on_timer(core, taken)
     }
-    if is(number, REMOTE_CALL) {
+    if CORES > 1 && number < FIRST_FREE {
         GIC.end(taken);
-        return requests::serve(core).then_some((Trap::Look, None));
-    }
-    if is(number, LOOK) {
-        // Whoever asks again asks while this core waits for its turn, at the latest.
-        GIC.end(taken);
-        return Some((Trap::Look, None));
+        on_core_interrupt(core, number, context)
     }
     match irq::number(core, number.into()) {
-        Some(irq) => Some((Trap::Interrupt { irq }, Some(taken))),
+        Some(irq) => act_on_interrupt(core, irq, taken),
         None => {
             // None that user level can name; it was never unmasked.
             GIC.set_masked(core, number, true);
             GIC.end(taken);
-            None
+            go_back(context)
         }
     }
 }
 
-/// Whether `number` is one by which cores interrupt each other.
-const fn is(number: u32, of_cores: u8) -> bool {
-    CORES > 1 && number == of_cores as u32
+/// The interrupt `number`, which has ended, by which another core calls `core`.
+#[cold]
+#[inline(never)]
+fn on_core_interrupt(core: CoreId, number: u32, context: Option<&Context>) -> ! {
+    // Whoever asks again for a look asks while this core waits for its turn, at the latest.
+    if number == LOOK.into() || requests::serve(core) {
+        look(core)
+    }
+    go_back(context)
+}
+
+/// Goes on where an interrupt came of which nothing is left to do.
+fn go_back(context: Option<&Context>) -> ! {
+    match context {
+        // SAFETY: the thread that was interrupted, which nobody touched.
+        Some(context) => unsafe { exit(context) },
+        None => idle(),
+    }
 }
 
 /// An exception inside the kernel.
@@ -156,21 +146,51 @@ pub extern "C" fn on_unexpected(_core: CoreId, vector: u64) -> ! {
     fatal::unexpected(vector, cpu::syndrome(), cpu::exception_link())
 }
 
+/// Handles the interrupt `irq`.
+#[inline(never)]
+fn act_on_interrupt(core: CoreId, irq: Irq, taken: Acknowledged) -> ! {
+    act(core, || Trap::Interrupt { irq }, Some(taken))
+}
+
+/// Handles the interrupt of the kernel's timer.
+#[inline(never)]
+fn act_on_timer(core: CoreId, taken: Acknowledged) -> ! {
+    act(core, || Trap::Timer, Some(taken))
+}
+
+/// Lets `core`, which executes this, look at its queues.
+#[inline(never)]
+pub fn look(core: CoreId) -> ! {
+    // SAFETY: as in `act`.
+    let guard = unsafe { KernelGuard::enter(core) };
+    account::update_time(guard.k, guard.k.core());
+    act_in_general(guard.inside, Trap::Look, None)
+}
+
 /// Handles an event of `core`, which executes this, and goes on. The end of an interrupt is signalled after it was
-/// handled, when the line of a level-triggered one is masked: before, it would come again at once.
+/// handled, when the line of a level-triggered one is masked: before, it would come again at once. What the event is, is told
+/// twice: a line has it in registers, and in general it is in memory.
 #[inline(always)]
-fn act(core: CoreId, trap: Trap, taken: Option<Acknowledged>) -> ! {
+fn act(core: CoreId, trap: impl Fn() -> Trap, taken: Option<Acknowledged>) -> ! {
     // SAFETY: the one use in the function that assembly calls and that ends here.
     let guard = unsafe { KernelGuard::enter(core) };
     let here = guard.k.core();
     account::update_time(guard.k, here);
-    if let Some((thread, outcome)) = event::straight_trap(guard.k, here, trap) {
+    if let Some((thread, outcome)) = event::straight_trap(guard.k, here, trap()) {
         if let Some(taken) = taken {
             GIC.end(taken);
         }
         let ending = calls::finish(guard.k, here, thread, outcome);
         calls::end(guard, ending)
     }
+    act_in_general(guard.inside, trap(), taken)
+}
+
+/// Handles an event that no line took, and goes on.
+#[inline(never)]
+fn act_in_general(inside: Option<lock::Turn>, trap: Trap, taken: Option<Acknowledged>) -> ! {
+    // SAFETY: the one that the caller gave up.
+    let guard = unsafe { KernelGuard::inside(inside) };
     let next = event::trap(guard.k, guard.turn, trap);
     if let Some(taken) = taken {
         GIC.end(taken);

@@ -5,6 +5,11 @@ use crate::arch::abi::devices::Trigger;
 /// Private interrupts have the numbers below.
 pub const PRIVATE: u32 = 32;
 
+/// Whether each core has its own interrupt `number`.
+pub const fn is_private(number: u32) -> bool {
+    number < PRIVATE
+}
+
 /// A change of an interrupt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Change {
@@ -19,7 +24,7 @@ pub struct Change {
 impl Change {
     /// Whether it is one of an interrupt that is private to a core.
     pub const fn is_private(self) -> bool {
-        self.number < PRIVATE
+        is_private(self.number)
     }
 
     /// In 14 bits, for another core.

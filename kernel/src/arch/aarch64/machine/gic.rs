@@ -12,7 +12,7 @@
 
 use core::cell::Cell;
 
-use super::change::{Change, PRIVATE};
+use super::change::{is_private, Change, PRIVATE};
 use super::cpu::{self, icc};
 use super::layout::PAGE_SIZE;
 use super::mmio::Registers;
@@ -317,8 +317,9 @@ impl Gic {
     }
 
     /// The registers for an interrupt, and its place in words with one bit for each.
+    #[inline(always)]
     fn place(&self, core: CoreId, number: u32) -> (Registers, u64, u32) {
-        let registers = if number < PRIVATE {
+        let registers = if is_private(number) {
             self.private[core.index()].get()
         } else {
             self.distributor.get()
@@ -329,6 +330,7 @@ impl Gic {
 
     /// Masks or unmasks the interrupt `number`; a private one is that of `core`, which executes this if
     /// [`Self::is_banked`].
+    #[inline(always)]
     pub fn set_masked(&self, core: CoreId, number: u32, masked: bool) {
         let (registers, word, bit) = self.place(core, number);
         let offset = if masked {
@@ -355,7 +357,7 @@ impl Gic {
                 },
             );
         }
-        if number < PRIVATE {
+        if is_private(number) {
             return;
         }
         if self.is_gic3() {

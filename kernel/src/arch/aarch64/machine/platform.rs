@@ -21,6 +21,8 @@ use crate::cores::{CoreId, Cores, CORES};
 /// at its queues (04, section 15).
 pub const REMOTE_CALL: u8 = 0;
 pub const LOOK: u8 = 1;
+/// The first interrupt that is not one of these.
+pub const FIRST_FREE: u32 = 2;
 
 /// The machine. Its memory and devices exist once; a value holds what was found out about them.
 pub struct Machine {
@@ -166,6 +168,11 @@ impl Platform for Machine {
 
     fn set_masked(&self, line: Line, _irq: Irq, masked: bool) {
         self.change(line, false, masked);
+    }
+
+    #[inline(always)]
+    fn mask_taken(&self, line: Line, _irq: Irq) {
+        GIC.set_masked(line.core, line.id.into(), true);
     }
 
     fn put_char(&self, byte: u8) {

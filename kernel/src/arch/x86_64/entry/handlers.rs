@@ -15,6 +15,8 @@
 
 use core::cell::UnsafeCell;
 
+use sandglass_lock as lock;
+
 use super::code::exit;
 #[cfg(feature = "hardware-debug")]
 use super::debugging;
@@ -225,6 +227,14 @@ pub fn act(core: CoreId, trap: Trap) -> ! {
         let ending = calls::finish(guard.k, here, thread, outcome);
         calls::end(guard, ending)
     }
+    act_in_general(guard.inside, trap)
+}
+
+/// Handles an event that no line took, and goes on.
+#[inline(never)]
+fn act_in_general(inside: Option<lock::Turn>, trap: Trap) -> ! {
+    // SAFETY: the one that the caller gave up.
+    let guard = unsafe { KernelGuard::inside(inside) };
     let next = event::trap(guard.k, guard.turn, trap);
     end_interrupt(trap);
     leave(guard, next)

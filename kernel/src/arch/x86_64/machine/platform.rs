@@ -188,6 +188,10 @@ impl Platform for Machine {
         }
     }
 
+    fn mask_taken(&self, line: Line, irq: Irq) {
+        self.set_masked(line, irq, true);
+    }
+
     fn put_char(&self, byte: u8) {
         serial::put(byte);
         #[cfg(feature = "debug")]
