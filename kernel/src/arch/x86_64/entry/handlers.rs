@@ -23,7 +23,7 @@ use super::debugging;
 use super::descriptors::FIRST_SOFTWARE;
 use super::fatal;
 use crate::arch::abi::context::Register;
-use crate::arch::abi::Exception;
+use crate::arch::abi::{Exception, Irq};
 use crate::arch::calls;
 use crate::arch::requests;
 use crate::arch::turn::{entered, KernelGuard};
@@ -213,21 +213,57 @@ pub fn leave_boot(guard: KernelGuard) -> ! {
     act(CoreId::BOOT, Trap::Look)
 }
 
+/// Handles an event of `core`, which executes this, and goes on. A function for each kind: so each has the registers to
+/// itself.
+#[inline(always)]
+pub fn act(core: CoreId, trap: Trap) -> ! {
+    match trap {
+        Trap::Exception(exception) => act_on_exception(core, exception),
+        Trap::Interrupt { irq } => act_on_interrupt(core, irq),
+        Trap::Timer => act_on_timer(core),
+        Trap::Look => look(core),
+    }
+}
+
+#[inline(never)]
+fn act_on_exception(core: CoreId, exception: Exception) -> ! {
+    act_on(core, || Trap::Exception(exception))
+}
+
+#[inline(never)]
+fn act_on_interrupt(core: CoreId, irq: Irq) -> ! {
+    act_on(core, || Trap::Interrupt { irq })
+}
+
+#[inline(never)]
+fn act_on_timer(core: CoreId) -> ! {
+    act_on(core, || Trap::Timer)
+}
+
+/// Lets `core`, which executes this, look at its queues.
+#[inline(never)]
+fn look(core: CoreId) -> ! {
+    // SAFETY: as in `act_on`.
+    let guard = unsafe { KernelGuard::enter(core) };
+    account::update_time(guard.k, guard.k.core());
+    act_in_general(guard.inside, Trap::Look)
+}
+
 /// Handles an event of `core`, which executes this, and goes on. The end of a hardware interrupt is
 /// signalled after it was handled, when the line of a level-triggered one is masked: before, it would
-/// come again at once.
-#[inline(never)]
-pub fn act(core: CoreId, trap: Trap) -> ! {
+/// come again at once. What the event is, is told twice: a line has it in registers, and in general it is in memory.
+#[inline(always)]
+fn act_on(core: CoreId, trap: impl Fn() -> Trap) -> ! {
     // SAFETY: the one use in the functions that assembly calls and that end here.
     let guard = unsafe { KernelGuard::enter(core) };
     let here = guard.k.core();
     account::update_time(guard.k, here);
-    if let Some((thread, outcome)) = event::straight_trap(guard.k, here, trap) {
-        end_interrupt(trap);
+    if let Some((thread, outcome)) = event::straight_trap(guard.k, here, trap()) {
+        end_interrupt(trap());
         let ending = calls::finish(guard.k, here, thread, outcome);
         calls::end(guard, ending)
     }
-    act_in_general(guard.inside, trap)
+    act_in_general(guard.inside, trap())
 }
 
 /// Handles an event that no line took, and goes on.
