@@ -212,6 +212,8 @@ fn call(k: &mut Kernel, turn: &Turn, caller: Ref<Tcb>) -> Exit {
 #[inline(never)]
 #[cold]
 fn other_call(k: &Kernel, turn: &Turn, caller: Ref<Tcb>, number: u64) -> Exit {
+    // Nobody decides after most of these: what another core has left to this one, still is.
+    turn.end(k);
     if let Some(call) = syscall::debug_call(number) {
         debug::calls::syscall(k, caller, call);
         return Exit::ToCaller;
@@ -261,20 +263,12 @@ fn taken_away(k: &Kernel, turn: &Turn) {
 #[inline(always)]
 fn conclude(k: &mut Kernel, turn: &Turn, before: Option<Ref<Tcb>>, exit: Exit) -> Next {
     match before {
-        Some(thread) if exit == Exit::ToCaller => {
-            turn.end(k);
-            go_on(k, thread)
+        Some(thread) if exit == Exit::ToCaller || goes_on(k, turn, thread) => {
+            remote::tell_cores(k);
+            stay(k, thread)
         }
-        Some(thread) if goes_on(k, turn, thread) => go_on(k, thread),
         _ => decide(k, turn, before),
     }
-}
-
-/// Ends an event that found `thread` running, which goes on.
-#[inline(always)]
-fn go_on(k: &Kernel, thread: Ref<Tcb>) -> Next {
-    remote::tell_cores(k);
-    stay(k, thread)
 }
 
 /// Whether an event that found `thread` running has changed nothing about who runs, and on what.

@@ -28,8 +28,13 @@ fn operations_touch_what_the_book_says() {
 }
 
 #[test]
-fn a_message_takes_at_most_15_percent_more_on_the_smp_kernel() {
+fn an_operation_takes_at_most_15_percent_more_on_the_smp_kernel() {
     assert_within_limits(&["--smp"]);
+}
+
+#[test]
+fn an_operation_takes_at_most_15_percent_more_on_the_smp_kernel_of_aarch64() {
+    assert_within_limits(&["--smp", "--arch", "aarch64"]);
 }
 
 #[test]

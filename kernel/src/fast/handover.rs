@@ -44,10 +44,8 @@ fn is_below(k: &View, thread: Ref<Tcb>, other: Ref<Tcb>) -> bool {
 /// Whether none of those whose time has come is above `thread`.
 #[inline(always)]
 pub fn none_of_the_due_is_above(k: &View, thread: Ref<Tcb>) -> bool {
-    match thread.at(k).priority().checked_add(1) {
-        Some(above) => !aside::is_due_from(k, above),
-        None => true,
-    }
+    let above = thread.at(k).priority().checked_add(1);
+    above.is_none_or(|above| !aside::is_due_from(k, above))
 }
 
 /// A thread that is woken, and runs on a context of its own on this core.
@@ -87,7 +85,7 @@ impl Woken {
             return Outcome::Switches(Switch::Woken(self.thread, self.payer));
         }
         if priority == running {
-            ready.append_at(k, self.thread, core.now());
+            ready.append(k, self.thread, core.now());
         } else {
             ready.enqueue(k, self.thread);
         }

@@ -137,16 +137,10 @@ impl ReadyQueues {
         tcb.set_place(k, Place::Ready);
     }
 
-    /// Puts `thread`, which is in no queue, at the tail of the queue of its priority.
-    #[inline(never)]
-    pub fn append(&self, k: &Kernel, thread: Ref<Tcb>) {
-        self.append_at(k, thread, k.core().now());
-    }
-
-    /// The same, of a thread that is ready since `now`. Where it is called: a straight line has no place for what it knows while it
-    /// calls something.
+    /// Puts `thread`, which is in no queue and ready since `now`, at the tail of the queue of its priority. Where it is called: a
+    /// straight line has no place for what it knows while it calls something.
     #[inline(always)]
-    pub fn append_at(&self, k: &Kernel, thread: Ref<Tcb>, now: u64) {
+    pub fn append(&self, k: &Kernel, thread: Ref<Tcb>, now: u64) {
         let tcb = thread.at(k);
         let links = tcb.ready_links();
         let cell = &self.lists[usize::from(tcb.priority())];

@@ -83,7 +83,7 @@ pub fn give_up(k: &Kernel, core: &Core, handle: Ref<SchedContext>) {
 /// for its next refill (04, sections 6.2 and 6.3).
 pub fn end_turn(k: &Kernel, turn: &Turn, thread: Ref<Tcb>, handle: Ref<SchedContext>) {
     if Refills::of(k, handle).usable() {
-        k.queues(thread).ready.append(k, thread);
+        k.queues(thread).ready.append(k, thread, k.core().now());
     } else {
         schedule::postpone(k, handle);
     }

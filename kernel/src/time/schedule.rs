@@ -140,7 +140,7 @@ pub fn is_alone(k: &View, core: &Core, thread: Ref<Tcb>) -> bool {
 /// The highest priority of a thread that counts as released but has not been moved, if it is
 /// above `floor` (with `None`, any is).
 #[inline(always)]
-fn released_above(k: &Kernel, floor: Option<u8>) -> Option<u8> {
+fn released_above(k: &View, floor: Option<u8>) -> Option<u8> {
     let core = k.core();
     core.release().highest_due_above(core.now(), floor)
 }
@@ -150,11 +150,7 @@ fn released_above(k: &Kernel, floor: Option<u8>) -> Option<u8> {
 #[cold]
 #[inline(never)]
 pub extern "C" fn is_due_from(k: &View, priority: u8) -> bool {
-    let core = k.core();
-    let floor = priority.checked_sub(1);
-    core.release()
-        .highest_due_above(core.now(), floor)
-        .is_some()
+    released_above(k, priority.checked_sub(1)).is_some()
 }
 
 /// Ends a turn: decides who runs next, makes the context that pays the current one, and programs the
@@ -292,7 +288,7 @@ fn decide_against(k: &Kernel, action: Action, current: Ref<Tcb>) -> Option<Ref<T
                 core.ready().enqueue(k, current);
                 return unless_released_above(k, woken, priority);
             } else if priority == running {
-                core.ready().append(k, woken);
+                core.ready().append(k, woken, core.now());
             } else {
                 core.ready().enqueue(k, woken);
             }

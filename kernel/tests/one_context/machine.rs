@@ -164,7 +164,7 @@ impl Machine {
             .set_sched_context(k, state.bound.then_some(self.context));
         match state.queued {
             Queued::Not => {}
-            Queued::Ready => core.ready().append(k, thread),
+            Queued::Ready => core.ready().append(k, thread, core.now()),
             Queued::Release => core.release().insert(k, thread, context.head().time),
         }
         core.set_now(k, now - u64::from(state.unpaid));
