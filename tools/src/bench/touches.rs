@@ -50,10 +50,10 @@ const LINES: &[(&str, Entry)] = &[
     ("signal-wake-higher", Entry::Call("on_send")),
     ("wait-block", Entry::Call("on_wait")),
     ("yield-alone", Entry::Call("on_yield")),
-    ("fault-to-handler", Entry::Trap),
+    ("fault-to-handler", Entry::Exception),
     ("fault-reply", Entry::Call("on_reply_recv")),
-    ("timer-to-timeout-fault", Entry::Trap),
-    ("interrupt-to-driver", Entry::Trap),
+    ("timer-to-timeout-fault", Entry::Interrupt),
+    ("interrupt-to-driver", Entry::Interrupt),
 ];
 
 /// How the kernel is entered.
@@ -61,16 +61,19 @@ const LINES: &[(&str, Entry)] = &[
 enum Entry {
     /// By a system call, for which there is this function.
     Call(&'static str),
-    /// By another event.
-    Trap,
+    /// By an exception.
+    Exception,
+    /// By an interrupt.
+    Interrupt,
 }
 
 impl Entry {
     fn function(self, arch: Arch) -> String {
         let path = match (self, arch) {
             (Self::Call(name), _) => format!("calls::{name}"),
-            (Self::Trap, Arch::X86_64) => "x86_64::entry::handlers::on_vector".to_owned(),
-            (Self::Trap, Arch::Aarch64) => "aarch64::entry::handlers::on_trap".to_owned(),
+            (_, Arch::X86_64) => "x86_64::entry::handlers::on_vector".to_owned(),
+            (Self::Exception, Arch::Aarch64) => "aarch64::entry::handlers::on_exception".to_owned(),
+            (Self::Interrupt, Arch::Aarch64) => "aarch64::entry::handlers::on_interrupt".to_owned(),
         };
         format!("sandglass_kernel::arch::{path}")
     }
@@ -164,7 +167,7 @@ impl Seen {
                 "`{name}` takes {instructions} instructions, but no visit that comes to `{}` does: only {known:?}",
                 match entry {
                     Entry::Call(name) => name,
-                    Entry::Trap => "the handler of traps",
+                    Entry::Exception | Entry::Interrupt => "the handler of traps",
                 }
             );
         };

@@ -31,8 +31,9 @@ pub fn entered(set: InstructionSet) -> impl Iterator<Item = &'static str> {
             "arch::x86_64::entry::start::start",
         ],
         InstructionSet::Aarch64 => &[
+            "arch::aarch64::entry::handlers::on_exception",
+            "arch::aarch64::entry::handlers::on_interrupt",
             "arch::aarch64::entry::handlers::on_kernel_exception",
-            "arch::aarch64::entry::handlers::on_trap",
             "arch::aarch64::entry::handlers::on_unexpected",
             "arch::aarch64::entry::start::start",
         ],
@@ -51,7 +52,10 @@ fn may_trap(set: InstructionSet) -> impl Iterator<Item = &'static str> {
     ];
     let others: &[&str] = match set {
         InstructionSet::X86_64 => &[
-            "arch::x86_64::entry::handlers::act",
+            "arch::x86_64::entry::handlers::act_in_general",
+            "arch::x86_64::entry::handlers::act_on_exception",
+            "arch::x86_64::entry::handlers::act_on_interrupt",
+            "arch::x86_64::entry::handlers::act_on_timer",
             "arch::x86_64::entry::handlers::leave",
             "arch::x86_64::entry::handlers::on_doubtful_vector",
             // Calls that nobody returns from, as jumps, in kernels that fill the stack of returns: there, one could be
@@ -61,7 +65,12 @@ fn may_trap(set: InstructionSet) -> impl Iterator<Item = &'static str> {
             "other_address_space_2",
             "other_address_space_3",
         ],
-        InstructionSet::Aarch64 => &["arch::aarch64::entry::cores::begin"],
+        InstructionSet::Aarch64 => &[
+            "arch::aarch64::entry::cores::begin",
+            "arch::aarch64::entry::handlers::act_in_general",
+            "arch::aarch64::entry::handlers::act_on_interrupt",
+            "arch::aarch64::entry::handlers::act_on_timer",
+        ],
     };
     entered(set).chain(WAYS_OUT.iter().chain(others).copied())
 }

@@ -155,7 +155,7 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         name: "lines",
-        about: "the generic kernel has at most 9,470 lines of source, and no function of it more than 60",
+        about: "the generic kernel has at most 9,505 lines of source, and no function of it more than 60",
         check: |_| source_lines::rule(),
     },
     Rule {
