@@ -76,7 +76,7 @@ pub const GROUPS: &[Group] = &[
         rows: &[
             row("TPIDR_EL0", "sys.3.3.13.0.2", Any("the thread's (ABI 07, section 3)"), "each exit loads it", EXIT),
             row("TPIDRRO_EL0", "sys.3.3.13.0.3", Is(0), "the thread's, which has none here: one left by another thread would tell its addresses", EXIT),
-            row("TPIDR_EL1", "sys.3.0.13.0.4", Of("the end of the core's stack, and its number in the lowest byte", |f, core| f.first_stack_end + core * f.stack_bytes + core), "users cannot read it", CPU),
+            row("TPIDR_EL1", "sys.3.0.13.0.4", Of("the end of the core's stack, and its number in the lowest byte", |f, core| f.first_stack_end + core * (f.second_stack_end - f.first_stack_end) + core), "users cannot read it", CPU),
             row("SP_EL0", "env.sp_el[0]", Any("the thread's"), "each exit loads it", EXIT),
         ],
     },
@@ -156,8 +156,8 @@ pub fn read(session: &mut Session, kernel: &Path, facts: Facts) -> Result<(State
     let facts = Facts {
         arch: Arch::Aarch64,
         vectors: symbols.need("sandglass_vectors")?,
-        first_stack_end: symbols.need("sandglass_stack_end")?,
-        stack_bytes: symbols.need("sandglass_stack_size")?,
+        first_stack_end: symbols.need("sandglass_first_stack_end")?,
+        second_stack_end: symbols.need("sandglass_second_stack_end")?,
         ..facts
     };
     let bytes = session.migrate()?;

@@ -68,9 +68,9 @@ pub struct Facts {
     pub has_user_timer: bool,
     /// On aarch64, whether it is the kernel for several cores.
     pub is_smp: bool,
-    /// On aarch64, where the stack of the first core ends, and bytes from one stack to the next.
+    /// On aarch64, where the stacks of the first two cores end, or would.
     pub first_stack_end: u64,
-    pub stack_bytes: u64,
+    pub second_stack_end: u64,
     /// On aarch64, where the vectors are; and whether system errors are masked while user code runs.
     pub vectors: u64,
     pub masks_errors: bool,

@@ -65,12 +65,12 @@ pub fn identity(core: CoreId) -> u64 {
     stacks + end as u64 + core.index() as u64
 }
 
-// Where the first core's stack ends, and how long stacks are, for who reads what the processors keep.
+// Where the stacks of the first two cores end, or would, for who reads what the processors keep.
 global_asm!(
-    ".globl sandglass_stack_end",
-    ".set sandglass_stack_end, {stacks} + {size}",
-    ".globl sandglass_stack_size",
-    ".set sandglass_stack_size, {size}",
+    ".globl sandglass_first_stack_end",
+    ".set sandglass_first_stack_end, {stacks} + {size}",
+    ".globl sandglass_second_stack_end",
+    ".set sandglass_second_stack_end, {stacks} + 2 * {size}",
     stacks = sym KERNEL_STACKS,
     size = const size_of::<KernelStack>(),
 );
