@@ -6,7 +6,7 @@ use sandglass_abi::invocation::tcb_flags::FPU_DISABLED;
 use sandglass_abi::message::MessageInfo;
 use sandglass_abi::object as types;
 use sandglass_abi::syscall::Syscall;
-use sandglass_kernel::arch::{Platform, Register};
+use sandglass_kernel::arch::{Context, Platform, Register};
 use sandglass_kernel::event::{Event, Trap};
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::tcb::{Place, State, Tcb};
@@ -115,6 +115,32 @@ fn a_core_whose_queue_changes_decides_at_its_next_event_whatever_that_is() {
     assert!(w.k.machine.take_interrupted(ONE));
     w.event(Event::Trap(Trap::Look));
     assert_eq!(w.running(), Some(high.handle), "and it stays");
+}
+
+/// After some system calls the scheduler never runs: SetTLSBase, debug calls. What another core has left to be decided is not
+/// forgotten by them.
+#[test]
+fn a_decision_outlasts_calls_after_which_nobody_decides() {
+    let call = if Context::SETS_TLS_BASE {
+        Syscall::SetTLSBase
+    } else if cfg!(feature = "debug") {
+        Syscall::DebugPutChar
+    } else {
+        // Nobody can make such a call.
+        return;
+    };
+    let mut w = World::new();
+    let low = start_on(&mut w, ONE, 50);
+    w.take_looks();
+    let high = start_on(&mut w, ONE, 60);
+    w.go_to(ONE);
+    for _ in 0..2 {
+        w.syscall(call, 0, 0, MessageInfo::default(), &[]);
+        assert_eq!(w.running(), Some(low.handle), "the caller goes on");
+    }
+    assert!(w.k.machine.take_interrupted(ONE));
+    w.event(Event::Trap(Trap::Look));
+    assert_eq!(w.running(), Some(high.handle), "as soon as it looks");
 }
 
 #[test]

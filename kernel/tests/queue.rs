@@ -231,7 +231,7 @@ fn ready_queues_answer_like_a_deque_for_each_priority() {
                     queues.enqueue(&w.k, thread);
                     queue.push_front(thread);
                 } else {
-                    queues.append(&w.k, thread);
+                    queues.append(&w.k, thread, w.k.core().now());
                     queue.push_back(thread);
                 }
             }
