@@ -212,10 +212,9 @@ fn call(k: &mut Kernel, turn: &Turn, caller: Ref<Tcb>) -> Exit {
 #[inline(never)]
 #[cold]
 fn other_call(k: &Kernel, turn: &Turn, caller: Ref<Tcb>, number: u64) -> Exit {
-    // Nobody decides after most of these: what another core has left to this one, still is.
-    turn.end(k);
     if let Some(call) = syscall::debug_call(number) {
         debug::calls::syscall(k, caller, call);
+        turn.end(k);
         return Exit::ToCaller;
     }
     match settle(k, turn, caller) {

@@ -53,11 +53,8 @@ pub fn debug_call(number: u64) -> Option<Syscall> {
 /// unknown one.
 pub fn perform_other(k: &Kernel, turn: &Turn, caller: Ref<Tcb>, number: u64) -> Exit {
     caller.at(k).age_progress(k);
-    if trace_call(k, caller, number) {
-        return Exit::ToCaller;
-    }
-    if Context::SETS_TLS_BASE && Syscall::from_raw(number) == Some(Syscall::SetTLSBase) {
-        set_tls_base(k, caller);
+    if trace_call(k, caller, number) || set_tls_base(k, caller, number) {
+        turn.end(k);
         return Exit::ToCaller;
     }
     fault::raise(k, turn, caller, Fault::UnknownSyscall { number });
@@ -107,13 +104,16 @@ fn destination(context: &Context, phases: Phases) -> u64 {
     }
 }
 
-/// SetTLSBase: an address that the machine could not load is ignored (01, section 7).
-fn set_tls_base(k: &Kernel, caller: Ref<Tcb>) {
+/// SetTLSBase, if that is the system call of this number; whether it is. An address that the machine could not load is ignored
+/// (01, section 7).
+fn set_tls_base(k: &Kernel, caller: Ref<Tcb>, number: u64) -> bool {
+    let is_it = Syscall::from_raw(number) == Some(Syscall::SetTLSBase) && Context::SETS_TLS_BASE;
     let context = caller.at(k).context();
     let base = context.cap_register();
-    if context.can_load_tls_base(base) {
+    if is_it && context.can_load_tls_base(base) {
         context.set_tls_base(k, base);
     }
+    is_it
 }
 
 /// The invocation phase: the message of `caller` goes to the capability at `cptr`

@@ -69,6 +69,7 @@ static LEFT_AT: AtomicU64 = AtomicU64::new(0);
 
 /// Waits for the turn of `core`, which executes this and has just arrived. Also tells when that was, in
 /// ticks.
+#[inline(never)] // Whoever measures waits knows them by it.
 pub(in crate::arch) fn wait(core: CoreId, ticket: Ticket) -> (Turn, u64) {
     let since = cpu::time_stamp();
     let turn = LOCK.wait(core.index(), ticket, |asked| answer(core, asked, since));

@@ -16,7 +16,8 @@ pub struct Meeting {
 }
 
 impl Meeting {
-    /// Whom `caller`, the current thread of `core`, finds at `endpoint`: on a context of its own, or on the one that is `lent`, if any is.
+    /// Whom `caller`, the current thread of `core`, finds at `endpoint`: on a context of its own, or on the one that is `lent`,
+    /// if any is.
     #[inline(always)]
     pub fn plan(
         k: &View,

@@ -226,7 +226,8 @@ impl Core {
         self.demands.set(self.demands.get() | REPROGRAM);
     }
 
-    /// The core's turn ends with everything done that was demanded of it: the current context has paid.
+    /// Who runs is decided, and the current context pays and the timer is programmed now: nothing is demanded of the core any
+    /// more.
     pub fn rest(&self, _: &Kernel) {
         self.demands.set(0);
     }

@@ -51,7 +51,7 @@ impl Turn {
         }
     }
 
-    /// The event may end without any decision: the one that was left to the core still is.
+    /// The event ends without any decision: the one that was left to the core still is.
     pub fn end(&self, k: &Kernel) {
         if CORES > 1 && self.action.replace(Action::ResumeCurrent) != Action::ResumeCurrent {
             k.core().leave_undecided(k);

@@ -217,7 +217,7 @@ const USER_CLOCKS: u64 = if cfg!(feature = "user-timer") {
 };
 
 /// Brings the core that executes this into the kernel's state, in which the kernel's tables are in use already.
-/// `number` is that of the core.
+/// Entries will know it by `identity`.
 pub fn init(identity: u64) {
     // SAFETY: user code reaches no counter, no timer (07, section 2) but those of an option, no performance
     // counter; nothing is
