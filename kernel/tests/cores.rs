@@ -338,6 +338,32 @@ fn service(w: &mut World, cores: &[CoreId]) -> (u64, u64, Thread, Vec<Thread>) {
 }
 
 #[test]
+fn nothing_is_left_to_a_core_that_has_decided() {
+    let unknown = if cfg!(not(feature = "debug")) {
+        Syscall::DebugPutChar
+    } else if !Context::SETS_TLS_BASE {
+        Syscall::SetTLSBase
+    } else {
+        // This kernel knows both.
+        return;
+    };
+    let mut w = World::new();
+    let (endpoint, _, server, clients) = service(&mut w, &[ONE]);
+    let client = clients[0];
+    let caps = [slot::TCB, client.context, endpoint];
+    w.invoke(client.tcb, label::TCB_SET_SCHED_PARAMS, &[100, 100], &caps)
+        .expect("a fault handler");
+    w.take_looks();
+    start_on(&mut w, ONE, 150);
+    assert!(w.k.core_of(ONE).undecided());
+    w.go_to(ONE);
+    assert_eq!(w.running(), Some(client.handle), "it has not looked");
+    w.syscall(unknown, 0, 0, MessageInfo::default(), &[]);
+    assert_eq!(w.running(), Some(server.handle), "on the client's time");
+    assert!(!w.k.core_of(ONE).undecided());
+}
+
+#[test]
 fn a_passive_server_runs_where_its_caller_is() {
     let mut w = World::new();
     let (endpoint, reply, server, clients) = service(&mut w, &[ONE, TWO]);
