@@ -12,8 +12,9 @@ use sandglass_kernel::arch::x86_64::entry::start_info::free_memory;
 use sandglass_kernel::arch::x86_64::machine::acpi::{self, Madt, PhysicalMemory, Rsdp};
 use sandglass_kernel::arch::Register;
 use sandglass_kernel::boot::{self, List, MachineInfo, Range, RootTask, MAX_RAM, MAX_RESERVED};
-use sandglass_kernel::event::{self, Event, Next, Trap};
+use sandglass_kernel::event::{self, Next, Trap};
 use sandglass_kernel::mem::objects::Ram;
+use sandglass_kernel::time::account;
 use sandglass_kernel::time::turn::Turn;
 use sandglass_kernel::Kernel;
 use sandglass_testkit::boot::root_task;
@@ -196,8 +197,8 @@ fn boot(
     if boot::start(&mut k, &turn, found).is_err() {
         return;
     }
-    turn.end(&k);
-    let next = event::handle(&mut k, Event::Trap(Trap::Look));
+    account::update_time(&k, k.core());
+    let next = event::trap(&mut k, &turn, Trap::Look);
     let Next::Thread(root) = next else {
         panic!("a root task was started, but nobody runs");
     };
