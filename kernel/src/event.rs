@@ -1,6 +1,7 @@
 //! The one way in and the one way out: an event changes the state, and the next thread runs.
 
-use sandglass_abi::syscall::Syscall;
+#[cfg(not(target_os = "none"))]
+mod host;
 
 use crate::arch::abi::Exception;
 pub use crate::arch::Trap;
@@ -14,16 +15,11 @@ use crate::object::{Core, SchedContext, State, Tcb};
 use crate::syscall::{self, Exit};
 use crate::thread::yielding;
 use crate::time::account::Charge;
-use crate::time::{account, context, fpu, remote, schedule, Turn};
+use crate::time::{fpu, remote, schedule, Turn};
 use crate::{Kernel, CORES};
 
-/// Why the kernel was entered. The registers of the current thread are in its TCB.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Event {
-    /// The system-call instruction.
-    Syscall,
-    Trap(Trap),
-}
+#[cfg(not(target_os = "none"))]
+pub use host::{handle, handle_in_general, Event};
 
 /// Whom the machine is to run now.
 #[must_use]
@@ -34,86 +30,18 @@ pub enum Next {
     Idle,
 }
 
-/// Handles an event. Interrupts are off meanwhile.
-pub fn handle(k: &mut Kernel, event: Event) -> Next {
-    let turn = &Turn::new();
-    match event {
-        Event::Syscall => system_call(k, turn),
-        Event::Trap(event) => {
-            account::update_time(k, k.core());
-            match straight_trap(k, k.core(), event) {
-                Some((thread, outcome)) => finish(k, turn, thread, outcome),
-                None => trap(k, turn, event),
-            }
-        }
-    }
-}
-
-/// As [`handle`], without lines: what they are to do.
-#[cfg(not(target_os = "none"))]
-pub fn handle_in_general(k: &mut Kernel, event: Event) -> Next {
-    let turn = &Turn::new();
-    match event {
-        Event::Syscall => {
-            read_clock(k);
-            in_general(k, turn)
-        }
-        Event::Trap(event) => {
-            account::update_time(k, k.core());
-            trap(k, turn, event)
-        }
-    }
-}
-
-/// Reads the clock on entry by a system call, unless it is a debug call, which takes no time.
-fn read_clock(k: &Kernel) {
-    let caller = k.core().thread();
-    let number = caller.map(|caller| caller.at(k).context().syscall_number());
-    if number.and_then(syscall::debug_call).is_none() {
-        account::update_time(k, k.core());
-    }
-}
-
-/// Handles a system call of the current thread, in the turn of its core. Entry code finds the line by itself.
-pub fn system_call(k: &mut Kernel, turn: &Turn) -> Next {
-    read_clock(k);
-    let Some(caller) = k.core().thread() else {
-        return in_general(k, turn);
-    };
-    let context = caller.at(k).context();
-    let number = context.syscall_number();
-    let request = Request {
-        cptr: context.cap_register(),
-        info: context.info(),
-    };
-    let core = k.core();
-    let outcome = match Syscall::from_raw(number) {
-        Some(Syscall::Call) => straight::<fast::Call>(k, core, request),
-        Some(Syscall::ReplyRecv) => straight::<fast::ReplyRecv>(k, core, request),
-        Some(Syscall::Send) => straight::<fast::Send>(k, core, request),
-        Some(Syscall::Recv) => straight::<fast::Recv>(k, core, request),
-        Some(Syscall::Wait) => straight::<fast::Wait>(k, core, request),
-        Some(Syscall::Yield) => straight::<fast::Yield>(k, core, request),
-        Some(Syscall::NBSendRecv) => straight::<fast::NBSendRecv>(k, core, request),
-        _ => None,
-    };
-    let outcome = match outcome {
-        Some((_, Outcome::Detours)) => straight::<fast::AnswerFault>(k, core, request),
-        outcome => outcome,
-    };
-    match outcome {
-        Some((caller, outcome)) => finish(k, turn, caller, outcome),
-        None => in_general(k, turn),
-    }
-}
-
-/// Ends an event of `thread` that a line took.
-fn finish(k: &mut Kernel, turn: &Turn, thread: Ref<Tcb>, outcome: Outcome) -> Next {
-    match outcome {
-        Outcome::Stays => stay(k, thread),
-        Outcome::Switches(switch) => go_to(k, switch),
-        Outcome::Detours => in_general(k, turn),
-    }
+/// What is left of an event that a line took, or did not.
+#[must_use]
+pub enum Ending {
+    Leaves(Next),
+    /// To this thread, for which the timer may be wrong, on what paid before: [`hand_over_arming`].
+    Arms(Ref<Tcb>),
+    /// To this thread, which runs on this context, which is another: [`hand_over_to`].
+    HandsOver(Ref<Tcb>, Ref<SchedContext>),
+    /// The same of one that has woken, on a sporadic context: before, its [refills](crate::time::context::wake_refills).
+    Starts(Ref<Tcb>, Ref<SchedContext>),
+    /// To handle it: [`in_general`], [`trap`].
+    IsInGeneral,
 }
 
 /// Handles a system call of the current thread of `core`, which executes the kernel, if the line `L` can take it: it says
@@ -126,15 +54,25 @@ pub fn straight<L: Line>(k: &Kernel, core: &Core, request: Request) -> Option<(R
     Some((caller, outcome))
 }
 
-fn go_to(k: &Kernel, switch: Switch) -> Next {
-    let core = k.core();
+/// What is left of an event at `core`, which executes this, that a line has `taken`, if one has, from a thread.
+#[inline(always)]
+pub fn conclude(k: &Kernel, core: &Core, taken: Option<(Ref<Tcb>, Outcome)>) -> Ending {
+    match taken {
+        Some((thread, Outcome::Stays)) => Ending::Leaves(stay(k, thread)),
+        Some((_, Outcome::Switches(switch))) => go_to(k, core, switch),
+        Some((_, Outcome::Detours)) | None => Ending::IsInGeneral,
+    }
+}
+
+/// What is left of an event after which another thread runs.
+#[inline(always)]
+fn go_to(k: &Kernel, core: &Core, switch: Switch) -> Ending {
     match switch {
-        Switch::OnLent(next) => hand_over(k, core, next),
-        Switch::OnOwn(next, own) => hand_over_to(k, core, next, own),
-        Switch::Woken(next, own) => {
-            context::wake_refills(k, next);
-            hand_over_to(k, core, next, own)
-        }
+        Switch::OnLent(next) if schedule::timer_may_be_wrong(core) => Ending::Arms(next),
+        Switch::OnLent(next) => Ending::Leaves(hand_over(k, core, next)),
+        Switch::OnOwn(next, own) => Ending::HandsOver(next, own),
+        Switch::Woken(next, own) if own.at(k).is_sporadic() => Ending::Starts(next, own),
+        Switch::Woken(next, own) => Ending::HandsOver(next, own),
     }
 }
 
@@ -154,7 +92,7 @@ pub fn stay(k: &Kernel, caller: Ref<Tcb>) -> Next {
 }
 
 /// Ends an event of `core`, which executes the kernel, after which `next`, in no queue, which was blocked, runs on what paid
-/// before.
+/// before; the timer is right for it.
 #[inline(always)]
 pub fn hand_over(k: &Kernel, core: &Core, next: Ref<Tcb>) -> Next {
     let before = core.thread();
@@ -167,6 +105,14 @@ pub fn hand_over(k: &Kernel, core: &Core, next: Ref<Tcb>) -> Next {
     debug_assert!(next.at(k).yield_to().is_none());
     check::touched(k, before);
     Next::Thread(next)
+}
+
+/// As [`hand_over`], where the timer may be wrong for `next`.
+#[inline(always)]
+pub fn hand_over_arming(k: &Kernel, core: &Core, next: Ref<Tcb>) -> Next {
+    let next = hand_over(k, core, next);
+    schedule::arm(k);
+    next
 }
 
 /// As [`hand_over`], on `own`, another context.
@@ -191,7 +137,7 @@ pub fn in_general(k: &mut Kernel, turn: &Turn) -> Next {
             Exit::ToScheduler
         }
     };
-    conclude(k, turn, before, exit)
+    leave(k, turn, before, exit)
 }
 
 /// Handles a system call of `caller`, the current thread.
@@ -246,7 +192,7 @@ pub fn trap(k: &mut Kernel, turn: &Turn, trap: Trap) -> Next {
             trace!(k, look());
         }
     }
-    conclude(k, turn, before, Exit::ToScheduler)
+    leave(k, turn, before, Exit::ToScheduler)
 }
 
 /// The thread that wanted something was taken away while this core waited for its turn (04,
@@ -260,7 +206,7 @@ fn taken_away(k: &Kernel, turn: &Turn) {
 
 /// Ends an event that found `before` running.
 #[inline(always)]
-fn conclude(k: &mut Kernel, turn: &Turn, before: Option<Ref<Tcb>>, exit: Exit) -> Next {
+fn leave(k: &mut Kernel, turn: &Turn, before: Option<Ref<Tcb>>, exit: Exit) -> Next {
     match before {
         Some(thread) if exit == Exit::ToCaller || goes_on(k, turn, thread) => {
             remote::tell_cores(k);

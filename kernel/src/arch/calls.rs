@@ -8,12 +8,11 @@ use sandglass_lock as lock;
 use super::entry::leave;
 use super::turn::{entered, KernelGuard};
 use crate::cores::CoreId;
-use crate::event::{self, Next};
-use crate::fast::{self, Line, Outcome, Request, Switch};
+use crate::event::{self, Ending};
+use crate::fast::{self, Line, Outcome, Request};
 use crate::mem::Ref;
 use crate::object::{Core, SchedContext, Tcb};
 use crate::time::{account, context};
-use crate::Kernel;
 
 /// A Call; the context is stored. Capability and message are still in the registers that carry them.
 pub extern "C" fn on_call(cptr: u64, info: u64, _number: u64, core: CoreId) -> ! {
@@ -27,7 +26,7 @@ pub extern "C" fn on_reply_recv(cptr: u64, info: u64, _number: u64, core: CoreId
     match take::<fast::ReplyRecv>(&guard, core, request) {
         Some((_, Outcome::Detours)) => answer_fault(guard.inside, request),
         taken => {
-            let ending = conclude(guard.k, core, taken);
+            let ending = event::conclude(guard.k, core, taken);
             end(guard, ending)
         }
     }
@@ -40,7 +39,7 @@ fn answer_fault(inside: Option<lock::Turn>, request: Request) -> ! {
     let guard = unsafe { KernelGuard::inside(inside) };
     let core = guard.k.core();
     let taken = event::straight::<fast::AnswerFault>(guard.k, core, request);
-    let ending = conclude(guard.k, core, taken);
+    let ending = event::conclude(guard.k, core, taken);
     end(guard, ending)
 }
 
@@ -81,7 +80,7 @@ fn enter(core: CoreId) -> KernelGuard {
 fn straight<L: Line>(guard: KernelGuard, request: Request) -> ! {
     let core = guard.k.core();
     let taken = take::<L>(&guard, core, request);
-    let ending = conclude(guard.k, core, taken);
+    let ending = event::conclude(guard.k, core, taken);
     end(guard, ending)
 }
 
@@ -96,57 +95,26 @@ fn take<L: Line>(
     event::straight::<L>(guard.k, core, request)
 }
 
-/// What is left of an event that a line took, or did not.
-#[must_use]
-pub enum Ending {
-    Leaves(Next),
-    /// To this thread, which runs on this context, which is another.
-    HandsOver(Ref<Tcb>, Ref<SchedContext>),
-    /// The same of one that has woken, on a sporadic context.
-    Starts(Ref<Tcb>, Ref<SchedContext>),
-    /// To handle it.
-    IsInGeneral,
-}
-
-/// What is left of a system call at `core`, which executes this, that a line has `taken`, if one has.
-#[inline(always)]
-fn conclude(k: &Kernel, core: &Core, taken: Option<(Ref<Tcb>, Outcome)>) -> Ending {
-    match taken {
-        Some((caller, outcome)) => finish(k, core, caller, outcome),
-        None => Ending::IsInGeneral,
-    }
-}
-
-/// What is left of an event of `thread` at `core`, which executes this, that a line took.
-#[inline(always)]
-pub fn finish(k: &Kernel, core: &Core, thread: Ref<Tcb>, outcome: Outcome) -> Ending {
-    match outcome {
-        Outcome::Stays => Ending::Leaves(event::stay(k, thread)),
-        Outcome::Switches(switch) => go_to(k, core, switch),
-        Outcome::Detours => Ending::IsInGeneral,
-    }
-}
-
-/// What is left of an event after which another thread runs.
-#[inline(always)]
-fn go_to(k: &Kernel, core: &Core, switch: Switch) -> Ending {
-    match switch {
-        Switch::OnLent(next) => Ending::Leaves(event::hand_over(k, core, next)),
-        Switch::OnOwn(next, own) => Ending::HandsOver(next, own),
-        Switch::Woken(next, own) if own.at(k).is_sporadic() => Ending::Starts(next, own),
-        Switch::Woken(next, own) => Ending::HandsOver(next, own),
-    }
-}
-
 /// Does what is left.
 #[inline(always)]
 pub fn end(guard: KernelGuard, ending: Ending) -> ! {
     match ending {
         Ending::Leaves(next) => leave(guard, next),
+        Ending::Arms(next) => arm(guard.inside, next),
         Ending::HandsOver(next, own) => hand_over_to(guard.inside, next, own),
         Ending::Starts(next, own) => start(guard.inside, next, own),
         Ending::IsInGeneral => in_general(guard.inside),
     }
+}
+
+/// Ends an event after which `next`, for which the timer may be wrong, runs on what paid before.
+#[cold]
+#[inline(never)]
+fn arm(inside: Option<lock::Turn>, next: Ref<Tcb>) -> ! {
+    // SAFETY: the one that the caller gave up.
+    let guard = unsafe { KernelGuard::inside(inside) };
+    let next = event::hand_over_arming(guard.k, guard.k.core(), next);
+    leave(guard, next)
 }
 
 /// Ends an event after which `next`, which has woken, runs on `own`, which is sporadic.

@@ -8,12 +8,15 @@
 
 use core::arch::global_asm;
 use core::cell::UnsafeCell;
+use core::mem::transmute;
+use core::ptr::from_ref;
 
 use sandglass_lock as lock;
 
+use super::isa::machine::aside::{call, keep};
 use super::isa::machine::layout::{KERNEL_BASE, WINDOW_BASE};
 use super::requests::{wait, LOCK};
-use super::{aside, Machine};
+use super::Machine;
 use crate::cores::{CoreId, CORES};
 use crate::object::sched_context::offset;
 use crate::object::{tcb, Core, Place};
@@ -127,11 +130,11 @@ impl KernelGuard {
                 // SAFETY: as below; this borrow ends before.
                 let k = unsafe { &(*state).kernel };
                 if k.core_id() != core {
-                    aside::take_over(k, core);
+                    take_over_aside(k, core);
                 }
                 inside
             }
-            Err(ticket) => aside::enter_late(core, ticket),
+            Err(ticket) => enter_late_aside(core, ticket),
         });
         // SAFETY: the core is alone inside, and the caller's. What the others did inside is seen: they left with Release,
         // and this core entered with Acquire.
@@ -158,10 +161,32 @@ impl KernelGuard {
     }
 }
 
+keep!("sandglass_aside_enter_late", enter_late);
+keep!("sandglass_aside_take_over", take_over);
+
+/// [`enter_late`], so that who enters has to keep no registers for it.
+#[inline(always)]
+fn enter_late_aside(core: CoreId, ticket: lock::Ticket) -> lock::Turn {
+    let core = u64::from(core.number());
+    // SAFETY: a ticket and a turn are words of 32 bits; the arguments and the result are the function's.
+    unsafe {
+        let ticket = u64::from(transmute::<lock::Ticket, u32>(ticket));
+        transmute(call!("sandglass_aside_enter_late", core, ticket) as u32)
+    }
+}
+
+/// [`take_over`], likewise.
+#[inline(always)]
+fn take_over_aside(k: &Kernel, core: CoreId) {
+    let core = u64::from(core.number());
+    // SAFETY: the arguments are the function's: a core is its number.
+    unsafe { call!("sandglass_aside_take_over", from_ref(k), core) };
+}
+
 /// Waits for the turn of `core`, which executes this and has just arrived, and begins it.
 #[cold]
 #[inline(never)]
-pub extern "C" fn enter_late(core: CoreId, ticket: lock::Ticket) -> lock::Turn {
+extern "C" fn enter_late(core: CoreId, ticket: lock::Ticket) -> lock::Turn {
     let (inside, since) = wait(core, ticket);
     // SAFETY: as for `KernelGuard::enter`; this borrow ends before that of the event.
     let k = unsafe { &(*KERNEL.0.get()).kernel };
@@ -173,6 +198,6 @@ pub extern "C" fn enter_late(core: CoreId, ticket: lock::Ticket) -> lock::Turn {
 /// Another core was inside before `core`.
 #[cold]
 #[inline(never)]
-pub extern "C" fn take_over(k: &Kernel, core: CoreId) {
+extern "C" fn take_over(k: &Kernel, core: CoreId) {
     k.execute_on(core);
 }

@@ -41,11 +41,18 @@ fn is_below(k: &View, thread: Ref<Tcb>, other: Ref<Tcb>) -> bool {
     thread.at(k).priority() < other.at(k).priority()
 }
 
-/// Whether none of those whose time has come is above `thread`.
+/// Whether none of those on `core` whose time has come is above `thread`.
 #[inline(always)]
-pub fn none_of_the_due_is_above(k: &View, thread: Ref<Tcb>) -> bool {
+pub fn none_of_the_due_is_above(k: &View, core: &Core, thread: Ref<Tcb>) -> bool {
     let above = thread.at(k).priority().checked_add(1);
-    above.is_none_or(|above| !aside::is_due_from(k, above))
+    above.is_none_or(|above| !is_due_from(k, core, above))
+}
+
+/// Whether the time has come for anybody of at least this `priority` on `core`, which executes the kernel. Mostly those who wait
+/// are all below, which is seen here.
+#[inline(always)]
+fn is_due_from(k: &View, core: &Core, priority: u8) -> bool {
+    core.release().has_from(priority) && aside::is_due_from(k, priority)
 }
 
 /// A thread that is woken, and runs on a context of its own on this core.
@@ -115,7 +122,7 @@ impl Successor {
         let ready = core.ready();
         let priority = ready.highest()?;
         // Of equals, those whose time has come may be first.
-        if core.is_anybody_due() && aside::is_due_from(k, priority) {
+        if core.is_anybody_due() && is_due_from(k, core, priority) {
             return None;
         }
         let thread = ready.first_of(priority)?;

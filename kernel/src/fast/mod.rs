@@ -142,7 +142,7 @@ fn is_ordinary(k: &View, core: &Core, caller: Ref<Tcb>, due: Due) -> bool {
         && (!core.is_anybody_due()
             || match due {
                 Due::Nobody => false,
-                Due::NobodyAbove => handover::none_of_the_due_is_above(k, caller),
+                Due::NobodyAbove => handover::none_of_the_due_is_above(k, core, caller),
                 Due::IsPlannedFor => true,
             })
         && core.is_at_rest()

@@ -97,6 +97,12 @@ impl ReleaseQueues {
         self.taken.highest()
     }
 
+    /// Whether anybody of at least this `priority` waits, due or not.
+    #[inline(always)]
+    pub fn has_from(&self, priority: u8) -> bool {
+        self.taken.has_from(priority)
+    }
+
     /// Time of the earliest release of a priority above `floor` (with `None`, of any);
     /// `u64::MAX` if there is none.
     #[inline(never)]

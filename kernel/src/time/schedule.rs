@@ -13,7 +13,7 @@
 
 use super::turn::Action;
 use super::{account, remote, Refills, Turn};
-use crate::arch::{aside, Platform};
+use crate::arch::Platform;
 use crate::cores::CORES;
 use crate::mem::Ref;
 use crate::object::{Core, Place, SchedContext, Tcb, DOMAINS};
@@ -198,14 +198,18 @@ fn switch(k: &Kernel, turn: &Turn, next: Option<Ref<Tcb>>) {
 }
 
 /// `next`, in no queue, is the current thread of `core`, which executes the kernel, from now on, as nobody is before it: on
-/// what paid before, so that only a release which the last one left out could change when the timer fires.
+/// what paid before. The timer is right, unless it [may be wrong](timer_may_be_wrong).
 #[inline(always)]
 pub fn hand_over(k: &Kernel, core: &Core, next: Ref<Tcb>) {
     trace!(k, switch(core.thread(), Some(next)));
     core.set_thread(k, Some(next));
-    if core.release().has_any() && core.release().earliest() <= core.armed() {
-        aside::arm_anew(k);
-    }
+}
+
+/// Whether the timer of `core` may be wrong for another thread on the context that pays: only a release which the last one
+/// left out could change when it fires.
+#[inline(always)]
+pub fn timer_may_be_wrong(core: &Core) -> bool {
+    core.release().has_any() && core.release().earliest() <= core.armed()
 }
 
 /// As [`hand_over`], on `own`, another context.
@@ -425,13 +429,6 @@ fn switch_sc(k: &Kernel, core: &Core, chosen: Option<Ref<SchedContext>>) {
 #[inline(always)]
 pub fn arm(k: &Kernel) {
     arm_on(k, k.core());
-}
-
-/// The same, where it seldom is to be done.
-#[cold]
-#[inline(never)]
-pub extern "C" fn arm_anew(k: &Kernel) {
-    arm(k);
 }
 
 /// As [`arm`], on `core`, which executes the kernel.

@@ -47,8 +47,8 @@ const SLICE_US: u64 = 3_000_000;
 const CSPACE_RADIX: u32 = 16;
 
 /// Most ticks by which two decisions may be dearer because somebody of lower priority waits. Each asks who
-/// is due, and when the next release above is, and is called aside for both.
-const MOST_FOR_DECISIONS: u64 = 150;
+/// is due, and when the next release above is: a search for either takes more than half of this.
+const MOST_FOR_DECISIONS: u64 = 128;
 
 static LOG: Log = Log::new();
 

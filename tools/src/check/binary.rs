@@ -47,6 +47,7 @@ pub fn entered(set: InstructionSet) -> impl Iterator<Item = &'static str> {
 fn may_trap(set: InstructionSet) -> impl Iterator<Item = &'static str> {
     const WAYS_OUT: &[&str] = &[
         "arch::calls::answer_fault",
+        "arch::calls::arm",
         "arch::calls::hand_over_to",
         "arch::calls::in_general",
     ];
@@ -70,6 +71,7 @@ fn may_trap(set: InstructionSet) -> impl Iterator<Item = &'static str> {
             "arch::aarch64::entry::handlers::act_in_general",
             "arch::aarch64::entry::handlers::act_on_interrupt",
             "arch::aarch64::entry::handlers::act_on_timer",
+            "arch::aarch64::entry::handlers::on_core_interrupt",
         ],
     };
     entered(set).chain(WAYS_OUT.iter().chain(others).copied())

@@ -1,4 +1,4 @@
 //! What straight lines seldom call, as on the bare machine ([`arch/aside.rs`](../../aside.rs)), where these keep registers.
 
 pub use crate::arch::spaces::switch_anew;
-pub use crate::time::schedule::{arm_anew, is_due_from};
+pub use crate::time::schedule::is_due_from;

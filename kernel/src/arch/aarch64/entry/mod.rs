@@ -1,6 +1,5 @@
 //! Entry and exit, and the start of the machine.
 
-pub mod aside;
 mod code;
 mod cores;
 pub mod fatal;

@@ -7,6 +7,8 @@ pub mod layout;
 pub mod loaded;
 
 #[cfg(target_os = "none")]
+pub mod aside;
+#[cfg(target_os = "none")]
 pub mod cache;
 #[cfg(target_os = "none")]
 pub mod core_data;

@@ -258,9 +258,9 @@ fn act_on(core: CoreId, trap: impl Fn() -> Trap) -> ! {
     let guard = unsafe { KernelGuard::enter(core) };
     let here = guard.k.core();
     account::update_time(guard.k, here);
-    if let Some((thread, outcome)) = event::straight_trap(guard.k, here, trap()) {
+    if let Some(line) = event::straight_trap(guard.k, here, trap()) {
         end_interrupt(trap());
-        let ending = calls::finish(guard.k, here, thread, outcome);
+        let ending = event::conclude(guard.k, here, Some(line));
         calls::end(guard, ending)
     }
     act_in_general(guard.inside, trap())

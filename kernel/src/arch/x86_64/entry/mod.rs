@@ -6,8 +6,6 @@ pub mod multiboot2;
 pub mod start_info;
 
 #[cfg(target_os = "none")]
-pub mod aside;
-#[cfg(target_os = "none")]
 mod clocks;
 #[cfg(target_os = "none")]
 mod code;

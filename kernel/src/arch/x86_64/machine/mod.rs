@@ -13,6 +13,8 @@ pub mod speculation;
 #[cfg(target_os = "none")]
 pub(super) mod apic;
 #[cfg(target_os = "none")]
+pub(in crate::arch) mod aside;
+#[cfg(target_os = "none")]
 pub(super) mod barriers;
 #[cfg(target_os = "none")]
 pub(in crate::arch) mod core_data;
