@@ -26,6 +26,11 @@ fn yield_now(w: &mut World) {
     w.syscall(Syscall::Yield, 0, 0, MessageInfo::default(), &[]);
 }
 
+fn signal(w: &mut World, notification: u64) {
+    let info = MessageInfo::default();
+    w.syscall(Syscall::Send, notification, 0, info, &[]);
+}
+
 /// Whoever runs sets the priority of `thread`.
 fn set_priority(w: &mut World, thread: Thread, priority: u64) {
     let caller = w.running();
@@ -161,6 +166,48 @@ fn a_thread_put_into_a_domain_at_its_very_release_preempts_who_is_below_it() {
     w.syscall(Syscall::Call, slot::DOMAIN, 0, info, &[0]);
     assert_eq!(w.k.core().now(), release);
     assert_runs(&w, high);
+}
+
+/// Also if it is but one priority above, and what happens would wake nobody (04, section 8.5 step 1).
+#[test]
+fn who_signals_at_the_very_release_of_the_next_higher_makes_way_for_it() {
+    let mut w = World::new();
+    let notification = w.make(types::NOTIFICATION, 0);
+    let high = w.start_thread(51, 100, 1000);
+    let spinner = w.start_thread(50, LONG, LONG);
+    w.sleep();
+    while w.running() == Some(high.handle) {
+        w.pass(10 * US);
+    }
+    let release = high.handle.at(&w.k).links().key().time();
+    w.k.machine.advance(release - w.now());
+    assert_runs(&w, spinner);
+    signal(&mut w, notification);
+    assert_eq!(w.k.core().now(), release);
+    assert_runs(&w, high);
+}
+
+/// Of three equals, while one runs, the time of the second comes, and then the third is woken: who came first is first (04,
+/// section 8.5).
+#[test]
+fn after_who_waits_comes_an_equal_whose_time_came_before_another_was_woken() {
+    let mut w = World::new();
+    let running = w.start_thread(50, LONG, LONG);
+    let due = w.start_thread(50, 100, 1000);
+    let woken = w.start_thread(50, LONG, LONG);
+    let [wakes, sleeps] = [(); 2].map(|()| w.make(types::NOTIFICATION, 0));
+    w.sleep();
+    assert_runs(&w, woken);
+    w.wait(wakes);
+    while w.running() == Some(due.handle) {
+        w.pass(10 * US);
+    }
+    w.pass(1500 * US);
+    assert_runs(&w, running);
+    signal(&mut w, wakes);
+    assert_runs(&w, running);
+    w.wait(sleeps);
+    assert_runs(&w, due);
 }
 
 #[test]
