@@ -45,7 +45,7 @@ const AARCH64: &[Floor] = &[
     floor("endpoint-delete-senders", 1_000, 618),
     floor("endpoint-delete-receivers", 10, 621),
     floor("endpoint-delete-receivers", 1_000, 621),
-    floor("nb-send-recv-fragmented-budgets", 8, 5_003),
-    floor("nb-send-recv-fragmented-budgets", 64, 11_325),
+    floor("nb-send-recv-fragmented-budgets", 8, 4_381),
+    floor("nb-send-recv-fragmented-budgets", 64, 10_321),
     floor("retype-tcb", 256, 1_875),
 ];

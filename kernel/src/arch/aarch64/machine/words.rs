@@ -1,23 +1,39 @@
 //! Copies of memory that users may write at the same time, on another core: outside of what the
 //! compiler may assume about memory, as volatile accesses are.
 
-use crate::arch::bounds::turns;
+use crate::arch::bounds::kind;
 
 /// Copies `words` words, at most `MOST`: outside of what the compiler may assume about memory, as volatile accesses are,
-/// since users may write them at the same time, on another core. Each is read once and written once, in order.
+/// since users may write them at the same time, on another core. Each is read once and written once: of a pair, either word
+/// by itself.
 ///
 /// # Safety
 /// As many words are readable at `from` and writable at `to`, aligned, apart from each other, and no
 /// reference to any of them exists.
 #[inline(always)]
 pub unsafe fn copy_words<const MOST: u64>(from: *const u64, to: *mut u64, words: usize) {
-    for i in turns::<MOST, _>(0..words) {
-        // SAFETY: the caller's. No order between the copies is needed but that of one word's load and store: whoever
-        // writes the words meanwhile gets what he deserves.
-        unsafe {
-            to.wrapping_add(i)
-                .write_volatile(from.wrapping_add(i).read_volatile())
-        }
+    // SAFETY: the caller's. No order between the copies is needed but that of one word's load and store: whoever writes the
+    // words meanwhile gets what he deserves.
+    unsafe {
+        core::arch::asm!(
+            "subs {words}, {words}, #2",
+            "b.lo 3f",
+            "2: ldp {a}, {b}, [{from}], #16",
+            ".pushsection .sandglass.wcet, \"\", @progbits",
+            ".quad 2b, {kind}, {turns}",
+            ".popsection",
+            "subs {words}, {words}, #2",
+            "stp {a}, {b}, [{to}], #16",
+            "b.hs 2b",
+            // What is left has the same lowest bit.
+            "3: tbz {words}, #0, 4f",
+            "ldr {a}, [{from}]",
+            "str {a}, [{to}]",
+            "4:",
+            words = inout(reg) words => _, from = inout(reg) from => _, to = inout(reg) to => _,
+            a = out(reg) _, b = out(reg) _,
+            kind = const kind::TURNS, turns = const MOST / 2,
+            options(nostack));
     }
 }
 

@@ -11,7 +11,6 @@ use core::cell::Cell;
 
 use super::paging::PageTable;
 use crate::arch::abi::pte::{self, Access, Entry, Level, Page};
-use crate::arch::bounds::turns;
 use crate::arch::Platform;
 use crate::mem::{Kind, Memory, Ref, Tagged};
 
@@ -90,7 +89,7 @@ impl Table {
 
     /// Makes every entry absent: 512 steps.
     pub fn clear(&self, _: &Kernel) {
-        for entry in turns::<{ pte::ENTRIES as u64 }, _>(self.entries.iter()) {
+        for entry in &self.entries {
             entry.set(0);
         }
     }
