@@ -47,5 +47,5 @@ const AARCH64: &[Floor] = &[
     floor("endpoint-delete-receivers", 1_000, 621),
     floor("nb-send-recv-fragmented-budgets", 8, 4_381),
     floor("nb-send-recv-fragmented-budgets", 64, 10_321),
-    floor("retype-tcb", 256, 1_875),
+    floor("retype-tcb", 256, 1_764),
 ];
