@@ -81,8 +81,9 @@ fn requests_at_a_gate_are_accepted_and_tampering_is_noticed() {
     assert_eq!(unnoticed, Vec::<String>::new());
 }
 
-/// Two partitions: one has a request of so many steps to a server after the other, and one has three jobs, with a short request in
-/// each if it is one of `others`. `of_server` and `handler` are what is described of the server besides.
+/// Two partitions: one has a request of so many steps to a server after the other, and one has three jobs, with a short
+/// request in each if it is among the `others` who may ask. `of_server` and `handler` are what is described of the server
+/// besides.
 fn shared(steps: u64, others: &str, of_server: &str, handler: &str) -> Traced {
     let text = format!(
         r#"

@@ -48,8 +48,8 @@ pub fn none_of_the_due_is_above(k: &View, core: &Core, thread: Ref<Tcb>) -> bool
     above.is_none_or(|above| !is_due_from(k, core, above))
 }
 
-/// Whether the time has come for anybody of at least this `priority` on `core`, which executes the kernel. Mostly those who wait
-/// are all below, which is seen here.
+/// Whether the time has come for anybody of at least this `priority` on `core`, which executes the kernel. Mostly those who
+/// wait are all below, which is seen here.
 #[inline(always)]
 fn is_due_from(k: &View, core: &Core, priority: u8) -> bool {
     core.release().has_from(priority) && aside::is_due_from(k, priority)
