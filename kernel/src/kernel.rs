@@ -32,6 +32,7 @@ pub struct View {
     cores: PerCore<Core>,
     pub arch: abi::State,
     pub irqs: IrqTable,
+    moved: Cell<u64>,
 }
 
 /// A kernel with its machine: its state, and the right to change it.
@@ -74,9 +75,14 @@ impl View {
         self.home(thread).of(thread.at(self).domain())
     }
 
+    /// Whether `thread` belongs to the core that executes the kernel.
+    pub fn is_on_this_core(&self, thread: Ref<Tcb>) -> bool {
+        CORES == 1 || thread.at(self).core() == self.core_id()
+    }
+
     /// Whether `thread` belongs to the core that executes the kernel, and to the domain that runs there.
     pub fn is_here(&self, thread: Ref<Tcb>) -> bool {
-        (CORES == 1 || thread.at(self).core() == self.core_id())
+        self.is_on_this_core(thread)
             && (DOMAINS == 1 || thread.at(self).domain() == self.core().domain())
     }
 }
@@ -97,6 +103,7 @@ impl Kernel {
             domains: DomainSchedule::new(),
             constants: Constants::new(),
             sequence: Cell::new(0),
+            moved: Cell::new(0),
             trace: records::OfKernel::new(0),
         })
     }
@@ -131,6 +138,16 @@ impl Kernel {
         let next = self.sequence.get() + 1;
         self.sequence.set(next);
         next
+    }
+
+    /// A sender whom no remembered cancellation concerns has taken another place, with the last number.
+    pub fn sender_has_moved(&self) {
+        self.moved.set(self.sequence.get());
+    }
+
+    /// Whether no sender has taken another place, of which a cancellation need not know, since `number` was given out.
+    pub fn no_sender_has_moved_since(&self, number: u64) -> bool {
+        self.moved.get() < number
     }
 }
 

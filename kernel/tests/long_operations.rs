@@ -12,6 +12,7 @@ use sandglass_abi::syscall::Syscall;
 use sandglass_kernel::arch::Register;
 use sandglass_kernel::event::{Event, Trap};
 use sandglass_kernel::object::tcb::State;
+use sandglass_testkit::call;
 use sandglass_testkit::isa::{self, SYSCALL_INSTRUCTION_BYTES};
 use sandglass_testkit::world::{Thread, World, US};
 
@@ -589,4 +590,48 @@ fn a_cancellation_that_another_one_followed_begins_anew() {
     finish_call(&mut w);
     w.result(root).expect("cancelled");
     assert_eq!(threads.iter().filter(|it| sends(&w, it)).count(), 0);
+}
+
+/// Two threads with slices in turn, each of which cancels at an endpoint of its own and comes past one sender of another badge in
+/// a slice: both get to the end, in as many slices as there are senders.
+#[test]
+fn cancellations_on_one_core_do_not_keep_each_other_from_ending() {
+    const SENDERS: usize = 20;
+    let mut w = World::new();
+    let badged = [0, 1].map(|_| {
+        let endpoint = w.make(types::ENDPOINT, 0);
+        let [own, of_others] = [7, 8].map(|badge| w.mint(endpoint, ALL, badge).expect("badged"));
+        w.queue_senders(of_others);
+        own
+    });
+    let callers = [0, 1].map(|_| w.start_thread(100, 1_000, 1_000));
+    w.sleep();
+    w.k.machine.set_interrupt_pending(true);
+    let mut slices = [0, 0];
+    let mut ended = 0;
+    while ended < callers.len() {
+        let running = w.running().expect("slices follow each other");
+        let which = usize::from(running == callers[1].handle);
+        match slices[which] {
+            0 => w.call_once(
+                slot::CNODE,
+                label::CNODE_CANCEL_BADGED_SENDS,
+                &[badged[which], 64],
+                &[],
+            ),
+            _ => {
+                call::step(&w.k, running);
+                w.event(Event::Syscall);
+            }
+        }
+        slices[which] += 1;
+        assert!(slices[which] <= SENDERS, "it begins anew each time");
+        if call::is_preempted(&w.k, running) {
+            w.pass(1_000 * US);
+        } else {
+            w.sleep_of(callers[which]);
+            ended += 1;
+        }
+    }
+    assert_eq!(slices, [SENDERS; 2]);
 }

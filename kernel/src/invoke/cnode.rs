@@ -153,10 +153,14 @@ fn cancel_badged_sends(
         badge: cap.badge,
         until,
     };
-    // On from where a preempted execution of this very call has come, if senders that took other places since were cancelled.
+    // On from where a preempted execution of this very call has come, if senders that took other places since were cancelled,
+    // or none did.
+    let is_whole = |begun: Cancellation| {
+        k.core().cancellation() == Some(begun) || k.no_sender_has_moved_since(begun.until)
+    };
     let (mut next, until) = match call.caller.at(k).progress() {
         Some(ResumePoint::CancelBadgedSends(begun, at))
-            if begun == this(begun.until) && k.core().cancellation() == Some(begun) =>
+            if begun == this(begun.until) && is_whole(begun) =>
         {
             (endpoint.queue().first_after(k, at), begun.until)
         }

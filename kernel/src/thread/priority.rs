@@ -43,6 +43,7 @@ fn set_priority_stopped(k: &Kernel, turn: &Turn, thread: Ref<Tcb>, priority: u8)
     let rank = endpoint::rank(k, thread);
     if is_sender {
         queue.insert_numbered(k, thread, rank);
+        k.sender_has_moved();
     } else {
         queue.insert(k, thread, rank);
     }
