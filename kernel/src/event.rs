@@ -11,7 +11,7 @@ use crate::fast::{self, Line, Outcome, Request, Switch};
 use crate::invoke::irq;
 use crate::ipc::{fault, timeout};
 use crate::mem::Ref;
-use crate::object::{Core, SchedContext, State, Tcb};
+use crate::object::{Core, SchedContext, State, Tcb, DOMAINS};
 use crate::syscall::{self, Exit};
 use crate::thread::yielding;
 use crate::time::account::Charge;
@@ -285,6 +285,9 @@ fn activate(k: &Kernel, before: Option<Ref<Tcb>>, chosen: Option<Ref<Tcb>>) -> N
     let tcb = thread.at(k);
     if before != Some(thread) {
         enter_thread(k, k.core(), thread);
+    } else if DOMAINS > 1 {
+        // It has yielded to a thread whose domain does not run.
+        yielding::report_yield(k, thread);
     }
     if tcb.state() == State::Restart {
         tcb.context().restart(k);

@@ -4,8 +4,11 @@ use sandglass_abi::boot::slot;
 use sandglass_abi::error::ErrorNumber;
 use sandglass_abi::invocation as label;
 use sandglass_abi::invocation::tcb_flags::FPU_DISABLED;
+use sandglass_abi::message::MessageInfo;
 use sandglass_abi::object as types;
 use sandglass_abi::sched::domain::{DOMAINS, MAX_DURATION, SCHEDULE_LENGTH};
+use sandglass_abi::syscall::Syscall;
+use sandglass_kernel::arch::MessageRegister;
 use sandglass_kernel::event::{Event, Trap};
 use sandglass_testkit::isa::{self, FPU_WORDS};
 use sandglass_testkit::world::{Refused, Thread, World};
@@ -322,4 +325,30 @@ fn the_fpu_is_taken_from_a_thread_of_another_domain_with_its_registers() {
     assert_eq!(w.running(), Some(thread.handle));
     assert!(w.k.machine.fpu_enabled());
     assert_eq!(w.k.machine.fpu_registers(), [0x77; FPU_WORDS]);
+}
+
+/// 04, section 9.2: a thread that does not run because of its domain alone is not below its caller, and not on another core. So the
+/// caller, which goes on at once, gets the result that it gets where it had to wait: by a Send, too.
+#[test]
+fn a_yield_by_a_send_has_the_same_result_whatever_the_domain() {
+    for domain in 0..DOMAINS.min(2) {
+        let mut w = World::new();
+        let thread = w.start_thread(255, 1_000, 10_000);
+        w.invoke(slot::DOMAIN, label::DOMAIN_SET, &[domain], &[thread.tcb])
+            .expect("a domain");
+        let caller = w.running();
+        let info = MessageInfo::new(label::SCHED_CONTEXT_YIELD_TO, 0, 0, 1);
+        w.syscall(Syscall::Send, thread.context, 0, info, &[0x1234]);
+        // In this domain it runs first, until it stops.
+        if w.running() == Some(thread.handle) {
+            w.sleep_of(thread);
+        }
+        assert_eq!(w.running(), caller);
+        let context = w.registers();
+        let info = MessageInfo::from_raw(context.info());
+        assert_eq!((info.label(), info.length()), (0, 1), "domain {domain}");
+        let consumed = context.message(MessageRegister::Mr0);
+        assert_ne!(consumed, 0x1234, "domain {domain}");
+        assert_eq!(context.cap_register(), 0, "badge, domain {domain}");
+    }
 }

@@ -103,7 +103,7 @@ fn yield_to(
     if !schedule::is_schedulable(k, thread) {
         return Outcome::Value(account::report_consumed(k, handle));
     }
-    if thread.at(k).priority() < caller.at(k).priority() || !k.is_here(thread) {
+    if thread.at(k).priority() < caller.at(k).priority() || !k.is_on_this_core(thread) {
         schedule::enqueue(k, thread);
         return Outcome::Value(account::report_consumed(k, handle));
     }

@@ -99,7 +99,7 @@ fn yield_to(s: &mut State, call: &Call, context: ContextId) -> Result<Outcome, E
 fn yield_to_thread(s: &mut State, call: &Call, context: ContextId, thread: ThreadId) -> Outcome {
     let is_schedulable = schedule::is_schedulable(s, thread);
     let is_below = s.threads[&thread].priority < s.threads[&call.caller].priority;
-    if is_schedulable && !is_below && s.is_here(thread) {
+    if is_schedulable && !is_below && s.is_on_this_core(thread) {
         wait_for(s, call.caller, context, thread);
         return Outcome::Done;
     }
