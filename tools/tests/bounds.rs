@@ -22,6 +22,11 @@ fn constructed_worst_cases_are_those_of_the_page() {
     bounds(&["--worst"]);
 }
 
+#[test]
+fn constructed_worst_cases_on_aarch64_are_those_of_the_page() {
+    bounds(&["--worst", "--arch", "aarch64"]);
+}
+
 /// The command must end well.
 fn bounds(arguments: &[&str]) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sandglass"));

@@ -4,6 +4,7 @@
 use anyhow::{ensure, Context, Result};
 use serde::Deserialize;
 
+use crate::code::InstructionSet;
 use crate::flow::Longest;
 use crate::image::Image;
 use crate::kernel::{Case, Entry, Kernel, System};
@@ -36,6 +37,9 @@ pub struct Constructed {
     /// It makes none of these.
     #[serde(default)]
     pub never: Vec<String>,
+    /// Nor these, on aarch64: of functions that do more there.
+    #[serde(default)]
+    pub never_on_aarch64: Vec<String>,
     /// It comes by none of these places that the source marks.
     #[serde(default)]
     pub never_marks: Vec<String>,
@@ -77,9 +81,12 @@ impl Constructed {
                 ..found
             });
         }
-        let never = [&self.never, &self.never_marks];
-        if never.iter().any(|names| !names.is_empty()) {
-            bounds.push(limit(self.never.clone(), self.never_marks.clone()).resolve(image)?);
+        let mut never = self.never.clone();
+        if image.set == InstructionSet::Aarch64 {
+            never.extend_from_slice(&self.never_on_aarch64);
+        }
+        if !never.is_empty() || !self.never_marks.is_empty() {
+            bounds.push(limit(never, self.never_marks.clone()).resolve(image)?);
         }
         Ok(bounds)
     }

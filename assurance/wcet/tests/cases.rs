@@ -25,6 +25,11 @@ fn a_case_has_the_paths_that_call_what_it_names_and_nothing_that_it_excludes() {
         to("through = [\"three\", \"leaves\"]"),
         Some(2 + 1 + 3 + 2 + 6)
     );
+    assert_eq!(
+        to("never_on_aarch64 = [\"leaves\"]"),
+        to(""),
+        "these programs are for x86_64"
+    );
     let neither = "through = [\"leaves\"]\nnever = [\"three\"]";
     assert_eq!(to(neither), None, "no path is one of it");
     let message = limited("marked", "through = [\"nobody\"]").expect_err("it is not there");

@@ -57,6 +57,8 @@ pub struct Lab {
     pub process: Process,
     pub control: SchedControl,
     clock: Tsc,
+    /// The longest period, in ticks.
+    pub max_period: u64,
     /// Numbers of attackers, ascending.
     pub sizes: Vec<u64>,
     pub crowd: Crowd,
@@ -103,6 +105,10 @@ impl Lab {
             clock: boot
                 .tsc()
                 .expect("the kernel tells the frequency of its clock"),
+            max_period: boot
+                .timing()
+                .expect("the kernel tells the longest period")
+                .max_period,
             sizes,
             crowd,
             visitors,

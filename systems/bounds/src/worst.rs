@@ -17,7 +17,7 @@ use sandglass::abi::syscall::Syscall;
 use sandglass::arch::label as arch_label;
 use sandglass::cap::{
     AsidPool, Attributes, Endpoint, FrameSize, Notification, ObjectType, Pml4, Reply, Rights,
-    SchedContext, SchedParams,
+    SchedContext, SchedParams, Untyped,
 };
 use sandglass::time::ticks;
 use sandglass::{boot, println, SetupError};
@@ -48,6 +48,8 @@ const DUE: usize = 3;
 
 /// Identifiers in a pool.
 const POOL: u64 = 512;
+/// What Retype zeroes between two checks for interrupts, log2 bytes.
+const PIECE_BITS: u32 = 8;
 /// Where a page is mapped.
 const VADDR: u64 = 0x5000_0000_0000;
 
@@ -211,7 +213,7 @@ impl Scene {
         match self.first {
             First::Sends => lent.push(self.client_receives(lab)?),
             _ => {
-                let release = lone_bit(ticks());
+                let release = lone_bit(lab, ticks());
                 self.others_beside(lab, release, &BEFORE_CLIENT)?;
                 self.client_waits(lab, release)?;
                 self.others_beside(lab, release, &AFTER_CLIENT)?;
@@ -354,10 +356,14 @@ impl Scene {
     fn others_beside(&self, lab: &Lab, release: u64, which: &[Beside]) -> Result<(), SetupError> {
         for group in which {
             let members = &lab.crowd.members()[group.members.clone()];
-            let bits = group.bits.clone().filter(|bit| release & (1 << bit) == 0);
-            for (member, bit) in members.iter().zip(bits) {
-                let bit: u64 = 1 << bit;
-                let time = ((release | bit) & !(bit - 1)) | (bit / 2);
+            let sure = unsure_bits(lab)..group.bits.end;
+            let bits = sure
+                .filter(|bit| group.bits.contains(bit))
+                .map(|bit| 1 << bit);
+            let bits = bits.filter(|&bit: &u64| release & bit == 0);
+            let times = bits.map(|bit| ((release | bit) & !(bit - 1)) | (bit / 2));
+            let times = times.take_while(|&time| time <= lab.max_period);
+            for (member, time) in members.iter().zip(times) {
                 let period_us = lab.ticks_to_us(time - ticks());
                 self.spends(lab, *member, group.priority, period_us)?;
                 lab.settle()?;
@@ -449,8 +455,18 @@ impl Scene {
         Ok(self.server.space.leaf(leaf).copy_from(from, Rights::ALL)?)
     }
 
+    /// Memory of which so many bytes (log2) were used, which are zeroed before they are used again.
+    fn used(&self, lab: &mut Lab, bits: u32, used_bits: u32) -> Result<Untyped, SetupError> {
+        let resources = &mut lab.process.resources;
+        let memory = resources.untyped(bits)?;
+        let first = resources.allocate_slots(1)?;
+        memory.retype(ObjectType::Untyped(used_bits), first, 1)?;
+        first.delete()?;
+        Ok(memory)
+    }
+
     fn makes(&self, lab: &mut Lab) -> Result<Invoked, SetupError> {
-        let memory = lab.process.resources.untyped(16)?;
+        let memory = self.used(lab, 16, PIECE_BITS)?;
         self.put(lab, TARGET, memory.address())?;
         let node = self.server.address(ROOT);
         Ok(Invoked {
@@ -461,7 +477,7 @@ impl Scene {
     }
 
     fn makes_pool(&self, lab: &mut Lab) -> Result<Invoked, SetupError> {
-        let memory = lab.process.resources.untyped(12)?;
+        let memory = self.used(lab, 12, 12)?;
         self.put(lab, TARGET, boot::ASID_CONTROL.address())?;
         self.put(lab, FIRST, memory.address())?;
         Ok(Invoked {
@@ -616,10 +632,11 @@ const WAIT_AFTER: [u8; 2] = [0b1_1101, 0b1_1110];
 const SEND_BEFORE: [u8; 2] = [0b0_0111, 0b0_1011];
 const SEND_AFTER: [u8; 2] = [0b0_1101, 0b0_1110];
 
-/// Lower bits of a time at which somebody is released are not known, as it is not known to the tick when somebody starts.
-const UNSURE_BITS: u32 = 14;
-/// Above the highest bit in which a time of release can differ from another: periods are shorter.
-const BITS: u32 = 61;
+/// In a time at which somebody is released, the bits below that of so many µs are not known, as it is not known to the tick when
+/// somebody starts.
+const UNSURE_US: u64 = 17;
+/// Above all bits of a time.
+const BITS: u32 = 64;
 const BEFORE_CLIENT: [Beside; 2] = [
     Beside {
         members: 188..189,
@@ -641,7 +658,7 @@ const AFTER_CLIENT: [Beside; 2] = [
     Beside {
         members: 191..240,
         priority: CALLS,
-        bits: UNSURE_BITS..BITS,
+        bits: 0..BITS,
     },
 ];
 const OTHERS: u64 = 240;
@@ -649,10 +666,15 @@ const OTHERS: u64 = 240;
 const STARTING_US: u64 = 3;
 const PREPARING_US: u64 = 200;
 
+/// How many bits of a time, in ticks, are not sure.
+fn unsure_bits(lab: &Lab) -> u32 {
+    lab.us_to_ticks(UNSURE_US).ilog2()
+}
+
 /// A time, in ticks, that is later than twice `now` and has one bit, but for those that are not sure: these are in the middle of
 /// what they can be.
-fn lone_bit(now: u64) -> u64 {
-    (2 * now.next_power_of_two()) | (1 << (UNSURE_BITS - 1))
+fn lone_bit(lab: &Lab, now: u64) -> u64 {
+    (2 * now.next_power_of_two()) | (1 << (unsure_bits(lab) - 1))
 }
 
 fn actor(

@@ -72,7 +72,9 @@ impl Entry {
         let path = match (self, arch) {
             (Self::Call(name), _) => format!("calls::{name}"),
             (_, Arch::X86_64) => "x86_64::entry::handlers::on_vector".to_owned(),
-            (Self::Exception, Arch::Aarch64) => "aarch64::entry::handlers::on_exception".to_owned(),
+            (Self::Exception, Arch::Aarch64) => {
+                "aarch64::entry::handlers::act_on_exception".to_owned()
+            }
             (Self::Interrupt, Arch::Aarch64) => "aarch64::entry::handlers::on_interrupt".to_owned(),
         };
         format!("sandglass_kernel::arch::{path}")

@@ -23,8 +23,7 @@ use crate::{program, wcet, workspace};
 const CASES: &str = "assurance/wcet/cases.toml";
 /// The page with the table, in the repository.
 const PAGE: &str = "docs/src/assurance/worst-cases.md";
-/// The table stands between these lines.
-const BEGIN: &str = "<!-- `./sandglass bounds --worst --page` makes this table. -->\n\n";
+/// The table of each architecture stands between a line that names the command and this one.
 const END: &str = "\n<!-- The end of the table. -->\n";
 
 /// Processors on which cycles are counted, in the order of the columns.
@@ -61,18 +60,14 @@ struct Row {
 
 /// Fails if more is observed than computed, or if the page shows other figures; with `page`, writes it.
 pub fn run(arch: Arch, page: bool) -> Result<ExitCode> {
-    ensure!(
-        arch == Arch::X86_64,
-        "`--worst` is of x86_64: leave out `--arch`"
-    );
     let rows = measure(arch)?;
     let table = table(&rows);
     print!("{table}");
     if page {
-        println!("{}", write(&table)?.display());
+        println!("{}", write(arch, &table)?.display());
     }
     let mut findings = exceeded(&rows);
-    findings.extend(finding(&table)?);
+    findings.extend(finding(arch, &table)?);
     for finding in &findings {
         println!("EXCEEDED: {finding}");
     }
@@ -86,7 +81,9 @@ fn measure(arch: Arch) -> Result<Vec<Row>> {
     let metadata = program::workspace_metadata()?;
     let package = program::package_in(&metadata, SYSTEM)?;
     let root_task = program::build_for(arch, &package.name)?;
-    let kernel = kernel::build(&KernelOptions::new(Variant::Release).for_arch(arch))?;
+    let kernel = KernelOptions::new(Variant::Release).for_arch(arch);
+    // The program reads the counter.
+    let kernel = kernel::build(&kernel.with_user_timer())?;
     let plugin = plugin::build()?;
     let folder = workspace::target_dir().join(format!("worst-{}", std::process::id()));
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
@@ -253,34 +250,47 @@ fn path() -> PathBuf {
     workspace::root().join(PAGE)
 }
 
+/// The command that makes the table.
+fn command(arch: Arch) -> String {
+    let of_arch = match arch {
+        Arch::X86_64 => String::new(),
+        Arch::Aarch64 => format!("--arch {} ", arch.name()),
+    };
+    format!("./sandglass bounds --worst {of_arch}--page")
+}
+
 /// Where the table stands in the text of the page.
 ///
 /// # Errors
 /// It has no place there.
-fn place(page: &str) -> Result<std::ops::Range<usize>> {
-    let begin = page.find(BEGIN).map(|at| at + BEGIN.len());
+fn place(arch: Arch, page: &str) -> Result<std::ops::Range<usize>> {
+    let line = format!("<!-- `{}` makes this table. -->\n\n", command(arch));
+    let begin = page.find(&line).map(|at| at + line.len());
     let place = begin.and_then(|begin| Some(begin..begin + page[begin..].find(END)?));
     match place {
         Some(place) => Ok(place),
-        None => bail!("{PAGE} has no place for the table: the lines\n{BEGIN}{END}"),
+        None => bail!("{PAGE} has no place for the table: the lines\n{line}{END}"),
     }
 }
 
 /// Writes it into the page, and returns where that is.
-fn write(table: &str) -> Result<PathBuf> {
+fn write(arch: Arch, table: &str) -> Result<PathBuf> {
     let path = path();
     let mut page = fs::read_to_string(&path).with_context(|| format!("cannot read {PAGE}"))?;
-    page.replace_range(place(&page)?, table);
+    page.replace_range(place(arch, &page)?, table);
     fs::write(&path, page).with_context(|| format!("cannot write {PAGE}"))?;
     Ok(path)
 }
 
 /// What is wrong with the page, if it shows another table.
-fn finding(table: &str) -> Result<Option<String>> {
+fn finding(arch: Arch, table: &str) -> Result<Option<String>> {
     let page = fs::read_to_string(path()).with_context(|| format!("cannot read {PAGE}"))?;
-    let is_right = page[place(&page)?] == *table;
+    let is_right = page[place(arch, &page)?] == *table;
     Ok((!is_right).then(|| {
-        format!("{PAGE} shows other figures: run `./sandglass bounds --worst --page`\n{table}")
+        format!(
+            "{PAGE} shows other figures: run `{}`\n{table}",
+            command(arch)
+        )
     }))
 }
 
@@ -378,10 +388,15 @@ mod tests {
 
     #[test]
     fn the_page_has_a_place_and_other_figures_are_found() {
-        let finding = finding("| another |\n").unwrap().unwrap();
-        assert!(
-            finding.contains("./sandglass bounds --worst --page"),
-            "{finding}"
-        );
+        for (arch, command) in [
+            (Arch::X86_64, "`./sandglass bounds --worst --page`"),
+            (
+                Arch::Aarch64,
+                "`./sandglass bounds --worst --arch aarch64 --page`",
+            ),
+        ] {
+            let finding = finding(arch, "| another |\n").unwrap().unwrap();
+            assert!(finding.contains(command), "{finding}");
+        }
     }
 }

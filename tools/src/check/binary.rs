@@ -31,7 +31,7 @@ pub fn entered(set: InstructionSet) -> impl Iterator<Item = &'static str> {
             "arch::x86_64::entry::start::start",
         ],
         InstructionSet::Aarch64 => &[
-            "arch::aarch64::entry::handlers::on_exception",
+            "arch::aarch64::entry::handlers::act_on_exception",
             "arch::aarch64::entry::handlers::on_interrupt",
             "arch::aarch64::entry::handlers::on_kernel_exception",
             "arch::aarch64::entry::handlers::on_unexpected",

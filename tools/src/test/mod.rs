@@ -113,6 +113,7 @@ const LONG: &[&str] = &[
     "host::tools::bench::each_thing_done_against_speculation_costs_what_the_book_says",
     // What is computed of that kernel is compared with all visits in tests; these drive the longest.
     "host::tools::bounds::no_operation_exceeds_its_bounds_on_aarch64",
+    "host::tools::bounds::constructed_worst_cases_on_aarch64",
     "host::tools::waiting::waiting_for_the_kernel_has_a_bound_on_aarch64",
     // One number of the kernel is another.
     "host::tools::platforms::",

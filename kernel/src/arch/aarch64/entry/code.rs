@@ -9,7 +9,7 @@ use core::mem::size_of;
 use sandglass_abi::syscall::Syscall;
 
 use super::handlers::{
-    on_exception, on_interrupt, on_kernel_exception, on_unexpected, KernelStack, KERNEL_STACKS,
+    act_on_exception, on_interrupt, on_kernel_exception, on_unexpected, KernelStack, KERNEL_STACKS,
 };
 use crate::arch::abi::context::{Context, Register};
 use crate::arch::calls::{
@@ -212,7 +212,7 @@ global_asm!(
     "stp x10, x12, [sp, #{fault_ip}]",
     "mrs x2, far_el1",
     "sandglass_stack x0",
-    "b {on_exception}",
+    "b {act_on_exception}",
     ".size sandglass_synchronous, . - sandglass_synchronous",
 
     ".type sandglass_interrupt, @function",
@@ -286,7 +286,7 @@ global_asm!(
     on_yield = sym on_yield,
     on_nb_send_recv = sym on_nb_send_recv,
     on_system_call = sym on_system_call,
-    on_exception = sym on_exception,
+    act_on_exception = sym act_on_exception,
     on_interrupt = sym on_interrupt,
     on_kernel_exception = sym on_kernel_exception,
     on_unexpected = sym on_unexpected,

@@ -80,7 +80,7 @@ fn exception(syndrome: u64, address: u64) -> Exception {
 
 /// Another synchronous exception at user level, with what ESR and FAR say of it; the context is stored. A function for each
 /// kind of event: so each has the registers to itself.
-pub extern "C" fn on_exception(core: CoreId, syndrome: u64, address: u64) -> ! {
+pub extern "C" fn act_on_exception(core: CoreId, syndrome: u64, address: u64) -> ! {
     act(
         entered(core),
         || Trap::Exception(exception(syndrome, address)),

@@ -304,7 +304,7 @@ fn check_processor(board: &Board) -> Result<(), Refusal> {
     }
     if !cache::has_usable_lines() {
         return Err(Refusal::Machine(
-            "Sandglass needs a processor whose caches have lines of 16 bytes or more (CTR_EL0)",
+            "Sandglass needs a processor whose caches have lines of 64 bytes or more (CTR_EL0)",
         ));
     }
     if board.timer != TIMER {

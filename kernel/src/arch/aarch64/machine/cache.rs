@@ -11,7 +11,7 @@ use crate::arch::bounds::turns;
 
 /// The shortest line that is used, in bytes: no processor is known that has a shorter one, and the longest path of the
 /// kernel would be that through lines of four bytes, which the architecture allows.
-const SHORTEST_LINE: u64 = 16;
+const SHORTEST_LINE: u64 = 64;
 /// Bytes of a word, of which the register tells how many a line has.
 const WORD: u64 = 4;
 /// Most lines of a piece.
