@@ -13,6 +13,7 @@ use crate::kernel;
 use crate::program;
 use crate::qemu::{self, Boot, End, Input, Machine};
 use crate::visits;
+use crate::workspace;
 
 /// `sandglass boot`: ends with the guest's status, 0 at the awaited text, 124 at the time-out.
 pub fn run(args: &BootArgs) -> Result<ExitCode> {
@@ -24,6 +25,7 @@ pub fn run(args: &BootArgs) -> Result<ExitCode> {
     };
     let (root_task, arch, is_ours) = root_task(args)?;
     let conditions = &args.conditions;
+    workspace::ensure_outputs(&root_task, &[conditions.log.as_deref()])?;
     let cores = args.machine.cores.cores();
     let profile = args.profile.profile;
     let mut options = conditions.kernel_of(profile, arch, cores)?;

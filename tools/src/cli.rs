@@ -59,7 +59,7 @@ enum Command {
     Trace(TraceArgs),
     /// Run a described system under gdb, which knows the kernel, its objects, and every component
     Debug(DebugArgs),
-    /// Make a disk image that boots a described system, or a root task, through BIOS and UEFI
+    /// Make a disk image that boots a described system, or a root task, through BIOS and UEFI, or U-Boot on aarch64
     Image(ImageArgs),
     /// Build the library for C, and print the C compiler's arguments for components in C
     CFlags(CFlagsArgs),

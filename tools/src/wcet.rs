@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, ExitStatus};
 
 use anyhow::{bail, ensure, Context, Result};
 
@@ -13,6 +13,9 @@ use crate::kernel::{self, KernelOptions, Variant};
 
 /// The analyser's package, and its binary: with the solver, which nobody else needs.
 const PACKAGE: &str = "sandglass-wcet";
+
+/// The status of a command whose arguments are wrong.
+const WRONG_ARGUMENTS: i32 = 2;
 
 /// Runs the analyser on the release kernel.
 ///
@@ -26,9 +29,11 @@ pub fn run(args: &WcetArgs) -> Result<ExitCode> {
     let kernel = kernel::build(&options.for_arch(args.arch))?;
     let mut analyser = analyser()?;
     analyser.arg(kernel).args(&args.arguments);
-    Ok(match succeeds(&mut analyser)? {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+    Ok(match status(&mut analyser)?.code() {
+        Some(0) => ExitCode::SUCCESS,
+        // Its arguments are ours.
+        Some(WRONG_ARGUMENTS) => ExitCode::from(WRONG_ARGUMENTS as u8),
+        _ => ExitCode::FAILURE,
     })
 }
 
@@ -43,7 +48,7 @@ pub fn analysed(kernel: &Path, platform: &Path) -> Result<PathBuf> {
     fs::copy(kernel, &copy).with_context(|| format!("cannot write {}", copy.display()))?;
     analyser.arg(&copy).args(["--system", "open", "--stamp"]);
     analyser.arg("--platform").arg(platform);
-    if !succeeds(&mut analyser)? {
+    if !status(&mut analyser)?.success() {
         // Nobody is to boot what was refused.
         fs::remove_file(&copy).with_context(|| format!("cannot remove {}", copy.display()))?;
         bail!("no kernel for {}", platform.display());
@@ -107,10 +112,8 @@ fn analyser() -> Result<Command> {
     Ok(Command::new(simulation::build(PACKAGE, None)?))
 }
 
-fn succeeds(analyser: &mut Command) -> Result<bool> {
+fn status(analyser: &mut Command) -> Result<ExitStatus> {
     let program = analyser.get_program().to_string_lossy().into_owned();
-    let status = analyser
-        .status()
-        .with_context(|| format!("cannot run {program}"))?;
-    Ok(status.success())
+    let status = analyser.status();
+    status.with_context(|| format!("cannot run {program}"))
 }

@@ -4,10 +4,11 @@ use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use anyhow::{bail, Context, Result};
+use anyhow::{bail, ensure, Context, Result};
 
 /// The variable that says where the clone is.
 pub const ROOT_VARIABLE: &str = "SANDGLASS_ROOT";
@@ -132,6 +133,49 @@ pub fn ensure_writable(path: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Sees before long work that its results can be written to `outputs`, a file for each, without losing `input`, which is read.
+///
+/// # Errors
+/// One cannot be written, is the input, or is another one.
+pub fn ensure_outputs(input: &Path, outputs: &[Option<&Path>]) -> Result<()> {
+    let outputs: Vec<&Path> = outputs.iter().copied().flatten().collect();
+    for (i, output) in outputs.iter().enumerate() {
+        ensure_writable(output)?;
+        let shown = output.display();
+        ensure!(
+            !are_same(output, input),
+            "`{shown}` is what is read, and would be lost: name another file for the result"
+        );
+        ensure!(
+            !outputs[..i].iter().any(|other| are_same(output, other)),
+            "`{shown}` is named for two results, of which one would be lost: name two files"
+        );
+    }
+    Ok(())
+}
+
+/// Whether two paths name one file, which may be yet to be made. Terminals and other devices have room for several results.
+fn are_same(one: &Path, other: &Path) -> bool {
+    match (fs::metadata(one), fs::metadata(other)) {
+        (Ok(one), Ok(other)) => {
+            one.is_file() && (one.dev(), one.ino()) == (other.dev(), other.ino())
+        }
+        (Err(_), Err(_)) => {
+            place(one).is_some_and(|place_of_one| place(other) == Some(place_of_one))
+        }
+        _ => false,
+    }
+}
+
+/// Where a file is to be made: the folder, without symbolic links, and its name.
+fn place(path: &Path) -> Option<PathBuf> {
+    let folder = match path.parent()? {
+        folder if folder.as_os_str().is_empty() => Path::new("."),
+        folder => folder,
+    };
+    Some(fs::canonicalize(folder).ok()?.join(path.file_name()?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,6 +211,35 @@ mod tests {
         }
         let error = own(&target, &other).unwrap_err().to_string();
         assert!(error.contains("unset `CARGO_TARGET_DIR`"), "{error}");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn results_overwrite_neither_what_is_read_nor_each_other() {
+        let folder = env::temp_dir().join(format!("sandglass-outputs-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let (input, link, new) = ["input", "link", "new"]
+            .map(|name| folder.join(name))
+            .into();
+        fs::write(&input, "kept").unwrap();
+        std::os::unix::fs::symlink(&input, &link).unwrap();
+        let again = folder.join(".").join("new");
+        let refused = |outputs: &[&Path]| {
+            let outputs: Vec<Option<&Path>> = outputs.iter().copied().map(Some).collect();
+            ensure_outputs(&input, &outputs).map_err(|error| error.to_string())
+        };
+        assert_eq!(refused(&[&new]), Ok(()));
+        for lost in [&input, &link] {
+            let error = refused(&[&new, lost]).unwrap_err();
+            assert!(error.contains("is what is read"), "{error}");
+        }
+        for twice in [&new, &again] {
+            let error = refused(&[&new, twice]).unwrap_err();
+            assert!(error.contains("two results"), "{error}");
+        }
+        let device = Path::new("/dev/null");
+        assert_eq!(refused(&[device, device]), Ok(()));
+        assert_eq!(fs::read_to_string(&input).unwrap(), "kept");
         fs::remove_dir_all(&folder).unwrap();
     }
 

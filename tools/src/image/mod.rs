@@ -29,7 +29,7 @@ const TIME: &str = "946684800";
 
 /// `sandglass image`: the last line of the output is the path of the image.
 pub fn run(args: &ImageArgs) -> Result<ExitCode> {
-    workspace::ensure_writable(&args.output)?;
+    workspace::ensure_outputs(&args.system, &[Some(&args.output)])?;
     let built_image = RunImage::new()?;
     let (root_task, kernel) = match is_elf(&args.system)? {
         true => of_root_task(args)?,

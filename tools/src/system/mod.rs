@@ -267,9 +267,7 @@ pub fn build_file(
 /// `sandglass build`: the last line of the output is the path of the image.
 pub fn run_build(args: &BuildArgs) -> Result<ExitCode> {
     let output = args.output.as_deref();
-    if let Some(output) = output {
-        workspace::ensure_writable(output)?;
-    }
+    workspace::ensure_outputs(&args.system, &[output])?;
     let built = build_file(&args.system, args.arch, output, args.warnings.deny_warnings)?;
     println!("{}", built.image.display());
     Ok(ExitCode::SUCCESS)
@@ -277,9 +275,8 @@ pub fn run_build(args: &BuildArgs) -> Result<ExitCode> {
 
 /// `sandglass run`: ends with the system's status, 0 at the awaited text, 124 at the time-out.
 pub fn run_system(args: &RunArgs) -> Result<ExitCode> {
-    if let Some(output) = &args.output {
-        workspace::ensure_writable(output)?;
-    }
+    let (output, log) = (args.output.as_deref(), args.conditions.log.as_deref());
+    workspace::ensure_outputs(&args.system, &[output, log])?;
     let mut source = Source::read(&args.system)?.for_arch(args.arch);
     if let Some(seed) = args.beside.rogue {
         source = Rogue::of_seed(seed).beside(&source)?;

@@ -97,12 +97,8 @@ pub struct Traced {
 
 /// `sandglass trace`: ends with the system's status; with 1 if the trace violates what is checked.
 pub fn run(args: &TraceArgs) -> Result<ExitCode> {
-    for path in [Some(&args.output), args.html.as_ref(), args.log.as_ref()]
-        .into_iter()
-        .flatten()
-    {
-        workspace::ensure_writable(path)?;
-    }
+    let (html, log) = (args.html.as_deref(), args.log.as_deref());
+    workspace::ensure_outputs(&args.system, &[Some(&args.output), html, log])?;
     let options = Options {
         kernel: args.kernel,
         icount: args.icount,
