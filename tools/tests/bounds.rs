@@ -84,3 +84,15 @@ fn visits_hold(arch: Arch) {
         String::from_utf8_lossy(&output.stderr)
     );
 }
+
+/// The arguments of the analyser are those of the command: a wrong one ends it as one of any other command.
+#[test]
+fn a_wrong_argument_of_wcet_has_the_status_of_wrong_arguments() {
+    let output = Command::new(env!("CARGO_BIN_EXE_sandglass"))
+        .args(["wcet", "--bogus"])
+        .output()
+        .expect("the command of this package starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("--bogus"), "{said}");
+}

@@ -1,6 +1,8 @@
 //! Kinds of paths, and what is computed of each.
 
 use sandglass_wcet::cases::Cases;
+use sandglass_wcet::code::InstructionSet;
+use sandglass_wcet::image::Image;
 
 use crate::programs::{bound, image, question};
 
@@ -37,6 +39,18 @@ fn a_case_has_the_paths_that_call_what_it_names_and_nothing_that_it_excludes() {
         message.contains("the case `it`") && message.contains("names `nobody`"),
         "{message}"
     );
+}
+
+/// What is excluded on aarch64 is excluded there, and nowhere else.
+#[test]
+fn what_is_excluded_depends_on_the_architecture() {
+    let text = "[[case]]\nname = \"it\"\nwhat = \"\"\nnever_on_aarch64 = [\"leaves\"]\n";
+    let cases = Cases::parse(text).expect("a case");
+    let mut image = image();
+    let excluded = |image: &Image| cases.case[0].bounds(image).expect("it is there").len();
+    assert_eq!(excluded(&image), 0);
+    image.set = InstructionSet::Aarch64;
+    assert_eq!(excluded(&image), 1);
 }
 
 #[test]
