@@ -1,11 +1,14 @@
 //! What holds at the very instant at which two times are equal.
 
+use sandglass_abi::boot::slot;
 use sandglass_abi::invocation as label;
 use sandglass_abi::object as types;
+use sandglass_abi::sched::domain::DOMAINS;
 use sandglass_kernel::mem::Ref;
 use sandglass_kernel::object::sched_context::Refill;
 use sandglass_kernel::object::sched_context::SchedContext;
 use sandglass_kernel::object::tcb::Place;
+use sandglass_kernel::time::account;
 use sandglass_kernel::time::refills::Refills;
 use sandglass_testkit::world::{World, US};
 
@@ -74,6 +77,24 @@ fn a_charge_that_is_cut_short_leaves_the_budget_whole() {
         let charged = rounds.min(2 * u64::from(Refill::MAX));
         let head = refills.head();
         assert_eq!((head.amount, head.time), (budget, start + charged * period));
+    }
+}
+
+/// 04, section 3: a domain's turn ends with an event that leaves it just the least budget, or less.
+#[test]
+fn a_turn_of_which_the_least_budget_is_left_is_over() {
+    if DOMAINS == 1 {
+        return;
+    }
+    let mut w = World::new();
+    let words = [0, 0, 1_000_000];
+    w.invoke(slot::DOMAIN, label::DOMAIN_SCHEDULE_CONFIGURE, &words, &[])
+        .expect("an entry");
+    w.call_once(slot::DOMAIN, label::DOMAIN_SCHEDULE_SET_START, &[0], &[]);
+    let (end, least) = (w.k.domains.end(), w.k.constants.min_budget());
+    for (left, is_over) in [(least + 1, false), (least, true), (least - 1, true)] {
+        w.k.core().set_now(&w.k, end - left);
+        assert_eq!(account::domain_is_over(&w.k), is_over, "{left} ticks left");
     }
 }
 

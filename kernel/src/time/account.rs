@@ -50,10 +50,11 @@ pub fn check_budget(core: &Core) -> Charge {
     }
 }
 
-/// Whether the turn of the domain that runs is as good as over (04, section 11): with one domain, it never is.
+/// Whether the turn of the domain that runs is as good as over: no more than the least budget is left of it (04, section 3).
+/// With one domain, it never is.
 #[inline(always)]
 pub fn domain_is_over(k: &View) -> bool {
-    DOMAINS > 1 && k.core().now() + k.constants.min_budget() > k.domains.end()
+    DOMAINS > 1 && k.core().now() + k.constants.min_budget() >= k.domains.end()
 }
 
 /// The current thread gives up what is left of its head refill or slice (04, section 9.1). What is

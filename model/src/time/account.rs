@@ -78,9 +78,9 @@ pub fn settle(s: &mut State) -> bool {
     false
 }
 
-/// Whether the turn of the domain is over, or less is left of it than a refill has at least (09, section 5).
+/// Whether the turn of the domain is over, or no more is left of it than a refill has at least (04, section 3).
 pub fn is_turn_over(s: &State) -> bool {
-    DOMAINS > 1 && s.core().now + s.clock.min_budget() > s.domains.end
+    DOMAINS > 1 && s.core().now + s.clock.min_budget() >= s.domains.end
 }
 
 /// `context`, the current one of `core`, is charged `used` ticks of its refills, or its slice is
