@@ -14,25 +14,38 @@
 
 use ::core::cell::Cell;
 
+use crate::arch::abi::clock::PRECISION_US;
 use crate::arch::bounds::{self, Together, Turns};
 use crate::mem::{objects, Ref};
 use crate::object::{Queued, Refill, SchedContext};
 use crate::Kernel;
 
-/// Bound of the loop over refills that a charge used up. A charge is at most the head, since the
-/// timer fires before its end, and the longest kernel path, which is less than the least budget; so
-/// it can use up every refill once, and the first of them a second time. Only a machine that stood
-/// still while its clock went on (a virtual one that was paused) has larger charges: what exceeds
-/// the bound is forgiven.
+/// Bound of the loop over refills that a charge used up. A charge is at most the head, and by what the timer is [`LATE`]: an
+/// event is let in only while the head has the least budget, which is twice the longest kernel path, and the timer fires when it
+/// ends. Only where the clock went on while the machine stood still (a virtual one that was paused, firmware that took the
+/// processor) or the kernel is slower than it assumes of itself, there are larger charges: these use up every refill once, and
+/// the first of them a second time, and what exceeds this bound is forgiven.
 const MAX_CHARGED: usize = 2 * Refill::MAX as usize;
 
-/// Parts in which those that come back are moved, as the ring ends where they lie, or where they go: twice each at most, as
-/// no more come back than there are places, and one; besides once for each of two rounds.
-type Parts = Together<6>;
+/// How many ticks behind the end of the head the clock is read at most, where the timer is to fire just then: about a
+/// microsecond of the usual clocks. None, where it fires a microsecond before.
+const LATE: u64 = match PRECISION_US {
+    0 => 64,
+    _ => 0,
+};
+/// Whether it can be late at all.
+const IS_LATE: u64 = match LATE {
+    0 => 0,
+    _ => 1,
+};
 
-/// Refills that a charge uses up: no more than there are, and one, unless the machine stood still: the head has the
-/// least budget when a charge begins.
-type Charged = Together<{ Refill::MAX as u64 + 1 }>;
+/// Rounds of what is used up, with a search in each but the last; and the parts in which those that come back are moved, as the
+/// ring ends where they lie, or where they go. If the clock is read in time, the head alone comes back.
+type Rounds = Together<{ 1 + 3 * IS_LATE }>;
+type Searches = Together<{ 2 * IS_LATE }>;
+type Parts = Together<{ 6 * IS_LATE }>;
+/// Refills behind the head that are used up: each is a tick, at least.
+type Behind = Together<LATE>;
 
 /// The refills of a context while an operation goes through them: the head, and what follows it in the ring.
 struct Queue<'k> {
@@ -106,26 +119,27 @@ impl<'k> Queue<'k> {
     /// one period later, at the end of the queue. Returns where the head ends then.
     #[inline(always)]
     fn use_whole(&mut self, goal: u64, latest: u64, stood_still: bool) -> u64 {
-        let mut rounds = Together::<4>::new(!stood_still);
-        let mut turns = Charged::new(!stood_still);
+        let mut turns = Turns::<{ MAX_CHARGED as u64 }>::new();
+        let mut rounds = Rounds::new(!stood_still);
+        let mut searches = Searches::new(!stood_still);
         let mut parts = Parts::new(!stood_still);
-        // All but the last; then the last, but not the first again, which has more than is left of the charge.
-        let mut searches = Together::<2>::new(!stood_still);
+        let mut behind = Behind::new(!stood_still);
         let mut left = MAX_CHARGED;
         loop {
             let head_end = self.head_end();
             if left == 0 || head_end > goal || self.head.time >= latest {
                 return head_end;
             }
+            turns.turn();
             rounds.turn();
             // Some may be joined to the last one: it is left to the next round.
             let mut count = 1;
-            if self.queued > 2 {
+            if goal > head_end && self.queued > 2 {
                 searches.turn();
                 let is_used = |each: Queued| each.start <= goal && each.time < latest;
                 count = self.count_while(is_used).clamp(1, left);
             }
-            self.use_first(count, &mut parts, &mut turns);
+            self.use_first(count, &mut parts, &mut behind);
             left -= count;
         }
     }
@@ -133,7 +147,7 @@ impl<'k> Queue<'k> {
     /// The first `count` refills, of more if it is more than one, are used up. The head may be joined to the last one; what
     /// follows it is apart from what is before it, and stays so.
     #[inline(always)]
-    fn use_first(&mut self, count: usize, parts: &mut Parts, turns: &mut Charged) {
+    fn use_first(&mut self, count: usize, parts: &mut Parts, behind: &mut Behind) {
         let (period, amount) = (self.refills.context().period(), self.end - self.head.start);
         let again = |used: Queued| Queued {
             start: used.start + amount,
@@ -145,7 +159,7 @@ impl<'k> Queue<'k> {
             self.append(head);
         }
         if count > 1 {
-            self.use_behind(count - 1, again, parts, turns);
+            self.use_behind(count - 1, again, parts, behind);
         }
         let used = self.head.start;
         self.head = self.second().unwrap_or(head);
@@ -160,7 +174,7 @@ impl<'k> Queue<'k> {
         count: usize,
         again: impl Fn(Queued) -> Queued,
         parts: &mut Parts,
-        turns: &mut Charged,
+        behind: &mut Behind,
     ) {
         // There is a place that is not in use, so none is written before it is read.
         let (ring, mut from) = (self.ring, self.first);
@@ -178,7 +192,7 @@ impl<'k> Queue<'k> {
             let (target_fours, last_target) = target.unwrap_or_default().as_chunks::<4>();
             let fours = fours.iter().zip(target_fours);
             bounds::turns::<{ Refill::MAX as u64 / 4 }, _>(fours).for_each(|(source, target)| {
-                turns.turns::<4>();
+                behind.turns::<4>();
                 let ([a, b, c, d], [to_a, to_b, to_c, to_d]) = (source, target);
                 to_a.set(again(a.get()));
                 to_b.set(again(b.get()));
@@ -186,7 +200,7 @@ impl<'k> Queue<'k> {
                 to_d.set(again(d.get()));
             });
             bounds::turns::<3, _>(last.iter().zip(last_target)).for_each(|(source, target)| {
-                turns.turn();
+                behind.turn();
                 target.set(again(source.get()));
             });
             (from, to) = (self.wrap(from + length), self.wrap(to + length));
@@ -438,21 +452,30 @@ impl<'k> Refills<'k> {
     /// [`Refills::charge`], in general.
     #[inline(never)]
     fn charge_in_order(self, used: u64) {
-        let constants = self.k.constants;
-        let mut queue = Queue::of(self);
-        let stood_still = used > self.head().amount + constants.min_budget();
-        let goal = queue.head.start + used;
-        let mut head_end = queue.use_whole(goal, constants.max_release(), stood_still);
+        let (mut queue, least) = (Queue::of(self), self.k.constants.min_budget());
+        let (start, head_end) = (queue.head.start, queue.head_end());
+        if used >= head_end - start {
+            self.charge_whole(&mut queue, start + used, head_end);
+        } else if used > 0 {
+            queue.use_part(used, self.context().period());
+        }
+        if queue.head_end() - queue.head.start < least {
+            queue.fill_head(least);
+        }
+        queue.store();
+    }
+
+    /// Uses up the refills of `queue` up to `goal`, where the head ends, or beyond if the machine stood still.
+    #[inline(always)]
+    fn charge_whole(self, queue: &mut Queue<'k>, goal: u64, head_end: u64) {
+        let stood_still = goal > head_end + LATE;
+        let head_end = queue.use_whole(goal, self.k.constants.max_release(), stood_still);
         // The rest is a part of the head, but for a charge that the bound cut short.
         let rest = goal - queue.head.start;
         if rest > 0 && goal < head_end {
+            Together::<IS_LATE>::new(!stood_still).turn();
             queue.use_part(rest, self.context().period());
-            head_end = queue.head_end();
         }
-        if head_end - queue.head.start < constants.min_budget() {
-            queue.fill_head(constants.min_budget());
-        }
-        queue.store();
     }
 
     /// Charges `used` ticks of the head, which has more. Mostly they come back together with what was used before, which is
@@ -469,16 +492,15 @@ impl<'k> Refills<'k> {
                 return context.set_end(self.k, end + used);
             }
         }
-        self.schedule_part(used);
+        // It is nothing behind an event that has paid for itself.
+        if used > 0 {
+            self.schedule_part(used);
+        }
     }
 
-    /// [`Refills::charge_part`], in general.
+    /// [`Refills::charge_part`], in general: something is used.
     #[inline(never)]
     fn schedule_part(self, used: u64) {
-        // Behind an event that has paid for itself.
-        if used == 0 {
-            return;
-        }
         let mut queue = Queue::of(self);
         queue.use_part(used, self.context().period());
         queue.store();

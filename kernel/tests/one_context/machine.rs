@@ -341,6 +341,11 @@ impl System for Machine {
         } else {
             late.saturating_sub(PRECISION_US)
         };
+        // So what a charge uses up is the head at most, which the bound of its loops relies on.
+        let is_in_time = late <= PRECISION_US && state.runs == Who::Thread;
+        if is_in_time && state.unpaid > state.head().amount {
+            return Err(format!("{} used of the head", state.unpaid));
+        }
         let used = state.used.used(period);
         if used > budget + overrun {
             return Err(format!("{used} of {budget} used in {period} ticks"));
