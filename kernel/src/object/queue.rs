@@ -453,13 +453,19 @@ impl Queue {
     fn search<const STEPS: u64>(&self, k: &Kernel, key: Key) -> Option<Found> {
         let mut steps = Together::<STEPS>::new(true);
         let mut at = self.root.get();
-        // Each node has a lower bit than the one above it: so both loops end.
-        while let Some(node) = at.get_marked() {
-            let Some(branch) = node.at(k).links().branch_of(key) else {
-                break;
-            };
-            steps.turn();
-            at = branch.get();
+        // Each node has a lower bit than the one above it: so both loops end. That there is a node is asked at the end of each
+        // turn, and in the next one known: compilers need the fewest instructions then.
+        if at.get_marked().is_some() {
+            while let Some(branch) = at
+                .get_marked()
+                .and_then(|node| node.at(k).links().branch_of(key))
+            {
+                steps.turn();
+                at = branch.get();
+                if at.get_marked().is_none() {
+                    break;
+                }
+            }
         }
         let owner = at.get()?;
         // To the side where the key is.
