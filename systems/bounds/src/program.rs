@@ -15,6 +15,7 @@ unsafe extern "C" {
     static bounds_relay: u8;
     static bounds_repeat: u8;
     static bounds_spin: u8;
+    static bounds_begin_spin: u8;
 }
 
 /// Marks the beginning of a measurement; one that has begun begins anew.
@@ -122,4 +123,9 @@ pub fn is_before_call(registers: &UserContext) -> bool {
 /// A thread that only runs.
 pub fn spinning() -> UserContext {
     UserContext::start(&raw const bounds_spin as u64, 0, 0, 0)
+}
+
+/// The same; the measurement begins when it starts.
+pub fn spinning_measured() -> UserContext {
+    UserContext::start(&raw const bounds_begin_spin as u64, 0, 0, 0)
 }

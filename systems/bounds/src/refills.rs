@@ -49,11 +49,23 @@ struct Cutter {
 
 impl Cutter {
     fn new(lab: &mut Lab, pieces: u64, sporadic: bool) -> Result<Self, SetupError> {
+        let period_us = period_us(pieces.min(max_extra_refills(context_bits(pieces))));
+        let params = SchedParams::new(period_us / 5 * 4, period_us);
+        Self::with(lab, pieces, params, sporadic)
+    }
+
+    /// With this budget and period.
+    fn with(
+        lab: &mut Lab,
+        pieces: u64,
+        params: SchedParams,
+        sporadic: bool,
+    ) -> Result<Self, SetupError> {
         let bits = context_bits(pieces);
         let pieces = pieces.min(max_extra_refills(bits));
-        let period_us = period_us(pieces);
+        let period_us = params.time.period_us;
         let context = lab.process.resources.sched_context(bits)?;
-        let mut params = SchedParams::new(period_us / 5 * 4, period_us).extra_refills(pieces);
+        let mut params = params.extra_refills(pieces);
         if sporadic {
             params = params.sporadic();
         }
@@ -105,6 +117,23 @@ pub fn fragmented(lab: &mut Lab, sporadic: bool) -> Result<(SchedContext, u64), 
     lab.raise()?;
     let period_us = cutter.period_us;
     Ok((cutter.end(lab)?, period_us))
+}
+
+/// A context with this budget and period, the most pieces of which come back one after the other, the first one period after
+/// `start`, in ticks.
+pub fn fragmented_from(
+    lab: &mut Lab,
+    start: u64,
+    budget_us: u64,
+    period_us: u64,
+) -> Result<SchedContext, SetupError> {
+    let params = SchedParams::new(budget_us, period_us);
+    let cutter = Cutter::with(lab, MOST_USED, params, false)?;
+    spin_until(start);
+    lab.lower()?;
+    cutter.cut();
+    lab.raise()?;
+    cutter.end(lab)
 }
 
 fn fragments(lab: &mut Lab, size: u64, sporadic: bool) -> Result<(), SetupError> {

@@ -6,6 +6,10 @@
 //! server receives: it offers a reply object that another thread waits with, gives back the context of its notification,
 //! and takes a message whose sender has its budget in as many pieces as can be. A thread is due by then, above those,
 //! whose budget is in pieces, too: it runs. Others are in all queues, as many places apart as can be.
+//!
+//! [`interrupt`] has the longest path of what is not asked for.
+
+mod interrupt;
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -20,11 +24,12 @@ use sandglass::cap::{
     SchedContext, SchedParams, Untyped,
 };
 use sandglass::time::ticks;
+use sandglass::timer::Timer;
 use sandglass::{boot, println, SetupError};
 
 use crate::crowd::{nth, Member, HIGH, LOW, MIDDLE};
 use crate::lab::{single, spin_until, Cost, Lab, LONG};
-use crate::program::{spinning, Call};
+use crate::program::{spinning, spinning_measured, Call};
 use crate::refills;
 use crate::space::{Dweller, Space};
 
@@ -106,8 +111,9 @@ pub fn measure(lab: &mut Lab) -> Result<(), SetupError> {
         }
     }
     println!("bounds: the worst of vector");
+    let timer = Timer::new(&mut lab.process, 0)?;
     for seed in 0..SEEDS {
-        Scene::new(lab, First::Answers, 1, seed)?.time_is_up(lab)?;
+        Scene::new(lab, First::Answers, 1, seed)?.is_interrupted(lab, timer)?;
     }
     Ok(())
 }
@@ -236,26 +242,6 @@ impl Scene {
         self.clear(lab, &lent)
     }
 
-    /// The timer ends the turn of a thread, which waits for its release among others.
-    fn time_is_up(&self, lab: &mut Lab) -> Result<(), SetupError> {
-        self.others_spend_their_time(lab)?;
-        self.others_wait_for_time(lab, 0)?;
-        self.others_wait_for_time(lab, 1)?;
-        let (due, latest) = self.somebody_falls_due(lab)?;
-        // They have nothing to do with it.
-        self.all_stop_now(lab, SOON)?;
-        spin_until(latest);
-        single("vector", 1, Cost::Stretch, || {
-            lab.lower()?;
-            spin_until(latest + lab.us_to_ticks(SOON_US));
-            lab.raise()
-        })?;
-        for i in [HOLDER, WAITER, DUE] {
-            lab.visitors[i].context.unbind()?;
-        }
-        self.clear(lab, &[due])
-    }
-
     /// Others of three priorities, that of who will be due among them, are to be released at times that differ in many bits, once
     /// they start again.
     fn others_spend_their_time(&self, lab: &mut Lab) -> Result<(), SetupError> {
@@ -274,10 +260,6 @@ impl Scene {
     /// Those who have used up their time stop.
     fn all_stop(&self, lab: &Lab, which: Range<usize>) -> Result<(), SetupError> {
         lab.settle()?;
-        self.all_stop_now(lab, which)
-    }
-
-    fn all_stop_now(&self, lab: &Lab, which: Range<usize>) -> Result<(), SetupError> {
         for member in &lab.crowd.members()[which] {
             member.tcb.suspend()?;
         }
@@ -376,10 +358,13 @@ impl Scene {
     fn reply_object_is_used(&self, lab: &mut Lab) -> Result<(), SetupError> {
         let waiter = lab.visitors[WAITER];
         lab.prioritise(waiter, WAITS)?;
-        let waits = Call::new(Syscall::Recv, self.elsewhere.address());
+        let receives = Call::new(Syscall::Recv, self.elsewhere.address());
+        let receives = receives.reply(self.shared.offered.address());
+        // Without a reply object.
+        let waits = Call::new(Syscall::Wait, self.elsewhere.address());
         let [before, after] = WAITING;
         self.others_queue(lab, waits, before, &WAIT_BEFORE)?;
-        waiter.start(&waits.reply(self.shared.offered.address()).once())?;
+        waiter.start(&receives.once())?;
         lab.settle()?;
         self.others_queue(lab, waits, after, &WAIT_AFTER)
     }
@@ -634,7 +619,7 @@ const SEND_AFTER: [u8; 2] = [0b0_1101, 0b0_1110];
 
 /// In a time at which somebody is released, the bits below that of so many µs are not known, as it is not known to the tick when
 /// somebody starts.
-const UNSURE_US: u64 = 17;
+const UNSURE_US: u64 = 5;
 /// Above all bits of a time.
 const BITS: u32 = 64;
 const BEFORE_CLIENT: [Beside; 2] = [
@@ -661,7 +646,7 @@ const AFTER_CLIENT: [Beside; 2] = [
         bits: 0..BITS,
     },
 ];
-const OTHERS: u64 = 240;
+const OTHERS: u64 = 389;
 /// About how long it takes to start a thread, in µs, and at most until it is started.
 const STARTING_US: u64 = 3;
 const PREPARING_US: u64 = 200;

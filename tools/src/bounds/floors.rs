@@ -30,10 +30,10 @@ pub const fn of(arch: Arch) -> &'static [Floor] {
 const X86_64: &[Floor] = &[
     floor("cancel-badged-sends", 10, 690),
     floor("cancel-badged-sends", 1_000, 695),
-    floor("endpoint-delete-senders", 10, 691),
-    floor("endpoint-delete-senders", 1_000, 691),
-    floor("endpoint-delete-receivers", 10, 695),
-    floor("endpoint-delete-receivers", 1_000, 695),
+    floor("endpoint-delete-senders", 10, 690),
+    floor("endpoint-delete-senders", 1_000, 690),
+    floor("endpoint-delete-receivers", 10, 694),
+    floor("endpoint-delete-receivers", 1_000, 694),
     floor("retype-tcb", 256, 1_488),
 ];
 

@@ -61,6 +61,10 @@ global_asm!(
     "mov x1, x20",
     "svc #0",
     "b bounds_repeat",
+    // Nothing for ever; where the measurement begins with it, before that.
+    ".globl bounds_begin_spin",
+    "bounds_begin_spin:",
+    "nop",
     "bounds_spin:",
     "b bounds_spin",
 );
