@@ -342,7 +342,7 @@ impl System for Machine {
             late.saturating_sub(PRECISION_US)
         };
         // So what a charge uses up is the head at most, which the bound of its loops relies on.
-        let is_in_time = late <= PRECISION_US && state.runs == Who::Thread;
+        let is_in_time = late.saturating_sub(PRECISION_US) == 0 && state.runs == Who::Thread;
         if is_in_time && state.unpaid > state.head().amount {
             return Err(format!("{} used of the head", state.unpaid));
         }
