@@ -20,9 +20,9 @@ use crate::mem::{objects, Ref};
 use crate::object::{Queued, Refill, SchedContext};
 use crate::Kernel;
 
-/// Bound of the loop over refills that a charge used up. A charge is at most the head, and by what the timer is [`LATE`]: an
-/// event is let in only while the head has the least budget, which is twice the longest kernel path, and the timer fires when it
-/// ends. Only where the clock went on while the machine stood still (a virtual one that was paused, firmware that took the
+/// Bound of the loop over refills that a charge used up. A charge is at most the head, and what passes until the clock is
+/// read ([`LATE`]): an event is let in only while the head has the least budget, which is twice the longest kernel path, and
+/// the timer fires when the head ends, or before. Only where the clock went on while the machine stood still (a virtual one that was paused, firmware that took the
 /// processor) or the kernel is slower than it assumes of itself, there are larger charges: these use up every refill once, and
 /// the first of them a second time, and what exceeds this bound is forgiven.
 const MAX_CHARGED: usize = 2 * Refill::MAX as usize;
