@@ -15,6 +15,7 @@ use sandglass_binary::image::Image;
 use serde::Deserialize;
 
 use crate::arch::Arch;
+use crate::built::Asked;
 use crate::cli::KernelArgs;
 use crate::cores::Cores;
 use crate::mutants::named::{self, Set};
@@ -321,19 +322,26 @@ fn build_now(options: &KernelOptions) -> Result<PathBuf> {
     }
     let what = options.title();
     eprintln!("building {what}");
-    toolchain::build(&mut cargo, &what)?;
+    let path = file(options);
+    let asked = Asked::of(&cargo);
+    if asked.as_ref().is_some_and(|asked| asked.recall().is_some()) {
+        return Ok(path);
+    }
+    toolchain::build_now(&mut cargo, &what)?;
 
     let built = target_dir
         .join(target)
         .join("release")
         .join("sandglass-kernel");
     check_init(&built).with_context(|| format!("{what} is not right"))?;
-    let path = file(options);
     // A QEMU that is reading the file must see it whole: it is replaced, not rewritten.
     let fresh = path.with_extension("new");
     fs::copy(&built, &fresh)
         .and_then(|_| fs::rename(&fresh, &path))
         .with_context(|| format!("cannot copy {} to {}", built.display(), path.display()))?;
+    if let Some(asked) = asked {
+        asked.remember("", std::slice::from_ref(&path));
+    }
     Ok(path)
 }
 

@@ -29,6 +29,7 @@ pub mod beside;
 pub mod board;
 pub mod boot;
 pub mod bounds;
+pub mod built;
 pub mod c_program;
 pub mod c_roots;
 pub mod check;

@@ -65,13 +65,10 @@ pub fn workspace_metadata() -> Result<Metadata> {
 fn read_metadata() -> Result<Metadata> {
     let cargo = toolchain::host_cargo();
     let mut command = MetadataCommand::new();
-    command
-        .cargo_path(cargo.get_program())
-        .current_dir(workspace::root())
-        .no_deps();
-    command
-        .exec()
-        .context("cannot read the workspace's manifests")
+    command.cargo_path(cargo.get_program()).no_deps();
+    let written = toolchain::output(&mut command.cargo_command())
+        .context("cannot read the workspace's manifests")?;
+    MetadataCommand::parse(written).context("cannot read the workspace's manifests")
 }
 
 /// The packages that are ready-made components.

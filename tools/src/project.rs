@@ -125,7 +125,7 @@ impl Project {
         for package in &self.metadata.packages {
             cargo.args(["--package", package.name.as_str()]);
         }
-        toolchain::build(&mut cargo, "what another project left")?;
+        toolchain::build_now(&mut cargo, "what another project left")?;
         fs::write(&path, root).with_context(|| format!("cannot write {}", path.display()))
     }
 

@@ -13,8 +13,10 @@ use std::sync::OnceLock;
 use std::thread;
 
 use anyhow::{anyhow, bail, Context, Result};
+use cargo_metadata::Message;
 
 use crate::arch::Arch;
+use crate::built::Asked;
 use crate::workspace;
 
 /// Cargo's profile of what runs on the host: this command, and the tests.
@@ -193,12 +195,42 @@ pub fn host_cargo_in(folder: &Path) -> Command {
     cargo
 }
 
+/// As [`build_now`], for a command that writes messages about what it makes; unless that was [built
+/// before](crate::built), and is still there.
+///
+/// # Errors
+/// It does not build, or its messages cannot be read.
+pub fn build(cargo: &mut Command, what: &str) -> Result<Vec<u8>> {
+    let asked = Asked::of(cargo);
+    if let Some(artifacts) = asked.as_ref().and_then(Asked::recall) {
+        return Ok(artifacts.into_bytes());
+    }
+    let artifacts = build_now(cargo, what)?;
+    if let (Some(asked), Ok(text)) = (asked, str::from_utf8(&artifacts)) {
+        asked.remember(text, &made(&artifacts)?);
+    }
+    Ok(artifacts)
+}
+
+/// The files that cargo's messages are about.
+fn made(artifacts: &[u8]) -> Result<Vec<PathBuf>> {
+    let mut made = Vec::new();
+    for message in Message::parse_stream(artifacts) {
+        if let Message::CompilerArtifact(artifact) =
+            message.context("cannot read cargo's output")?
+        {
+            made.extend(artifact.filenames.into_iter().map(PathBuf::from));
+        }
+    }
+    Ok(made)
+}
+
 /// Runs a cargo command that builds `what`, and returns its standard output. Cargo's progress is
 /// shown as it comes, what compilers say at the end: on standard error, or in the error.
 ///
 /// # Errors
 /// It does not build.
-pub fn build(cargo: &mut Command, what: &str) -> Result<Vec<u8>> {
+pub fn build_now(cargo: &mut Command, what: &str) -> Result<Vec<u8>> {
     cargo.args(["--color", "never"]);
     cargo
         .stdin(Stdio::null())
@@ -332,7 +364,16 @@ fn release(version: &str) -> Option<&str> {
     Some(&number[..minor_end])
 }
 
-fn output(command: &mut Command) -> Result<String> {
+/// What `command` writes, in the repository's root.
+///
+/// # Errors
+/// It cannot be run, or fails.
+pub fn output(command: &mut Command) -> Result<String> {
+    command.current_dir(workspace::root());
+    let asked = Asked::of(command);
+    if let Some(known) = asked.as_ref().and_then(Asked::recall) {
+        return Ok(known);
+    }
     let name = command.get_program().to_string_lossy().into_owned();
     let out = command
         .output()
@@ -343,7 +384,11 @@ fn output(command: &mut Command) -> Result<String> {
             String::from_utf8_lossy(&out.stderr).trim()
         );
     }
-    Ok(String::from_utf8_lossy(&out.stdout).into_owned())
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    if let Some(asked) = asked {
+        asked.remember(&text, &[]);
+    }
+    Ok(text)
 }
 
 #[cfg(test)]

@@ -145,7 +145,7 @@ fn installed() -> Result<PathBuf> {
         "installing cargo-mutants {VERSION} below {}",
         root.display()
     );
-    toolchain::build(&mut cargo, &format!("cargo-mutants {VERSION}"))?;
+    toolchain::build_now(&mut cargo, &format!("cargo-mutants {VERSION}"))?;
     // It is as large as a kernel's tests, and of no use any more.
     std::fs::remove_dir_all(&building)
         .with_context(|| format!("cannot remove {}", building.display()))?;

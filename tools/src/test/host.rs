@@ -11,6 +11,7 @@ use super::lines::{self, Verdict};
 use super::report::{Report, Shared};
 use super::Filter;
 use crate::arch::Arch;
+use crate::built;
 use crate::side_by_side;
 use crate::toolchain;
 use crate::visits;
@@ -209,6 +210,8 @@ fn run_tests(
     let mut command = Command::new(&harness.executable);
     // What a test boots is watched as what we boot.
     command.envs(visits::folder().map(|folder| (visits::VARIABLE, folder)));
+    // And what is built need not be looked for in what it starts.
+    command.envs(built::folder().map(|folder| (built::VARIABLE, folder)));
     command.arg("--exact").args(tests);
     command
         .current_dir(&harness.folder)

@@ -36,6 +36,7 @@ use anyhow::{ensure, Result};
 
 use crate::arch::Arch;
 use crate::beside::{self, Subject};
+use crate::built;
 use crate::check;
 use crate::cli::TestArgs;
 use crate::conformance::{self, wrong};
@@ -246,6 +247,7 @@ pub fn run(args: &TestArgs) -> Result<ExitCode> {
     };
     let begin = Instant::now();
     let mut report = Report::default();
+    built::remember_into(workspace::target_dir().join("built"))?;
     let watched = visits::watch_into(workspace::target_dir().join("visits"))?;
     thread::scope(|scope| {
         let rows = ROWS.map(|row| scope.spawn(|| run_row(row, &filter)));
