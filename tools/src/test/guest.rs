@@ -6,17 +6,16 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{bail, Context, Result};
 
 use super::lines::{self, Verdict};
 use super::report::{Report, Shared};
-use super::suite::{self, Config, Suite};
+use super::suite::{self, Config, OnKernel, Suite};
 use super::Filter;
 use crate::arch::Arch;
-use crate::cores::Cores;
 use crate::kernel::{self, KernelOptions};
 use crate::program::{self, Profile};
 use crate::qemu::{self, Boot, End, Outcome};
@@ -27,12 +26,8 @@ const SEED_STRIDE: u64 = 1_000;
 
 /// One boot of one suite on one kernel.
 struct Run {
-    /// Prefix of its tests' names.
-    prefix: String,
-    kernel: KernelOptions,
-    cores: Cores,
+    on: OnKernel,
     root_task: PathBuf,
-    config: Config,
 }
 
 /// A test's full name and verdict.
@@ -42,6 +37,8 @@ type NamedResult = (String, Verdict);
 pub(super) fn run(filter: &Filter, report: &mut Report) -> Result<()> {
     let begin = Instant::now();
     if filter.pattern().is_none() {
+        build_kernels_early(filter)?;
+        report.took("building kernels", begin.elapsed());
         // All will be wanted: one cargo builds them quicker than many. What does not build is the failure of what needs it.
         let programs = program::workspace_metadata().and_then(|all| {
             program::read_all(Arch::X86_64, &program::packages(&all), Profile::Release)
@@ -61,80 +58,74 @@ pub(super) fn run(filter: &Filter, report: &mut Report) -> Result<()> {
     };
     let mut runs = Vec::new();
     for suite in suites {
-        let root_task = &suite.root_task;
-        let image =
-            fs::read(root_task).with_context(|| format!("cannot read {}", root_task.display()))?;
-        for (variant, cores) in suite.kernels() {
-            let prefix = format!("qemu::{}::{}{cores}", suite.name, variant.name());
-            if may_have(filter, &prefix, &image) {
-                runs.push(Run {
-                    prefix,
-                    kernel: KernelOptions::on(variant, cores).of_profile(suite.config.profile),
-                    cores,
-                    root_task: root_task.clone(),
-                    config: suite.config.clone(),
-                });
-            }
-        }
-        if let Some((prefix, kernel, config)) = suite.without_isolation() {
-            if may_have(filter, &prefix, &image) {
-                runs.push(Run {
-                    prefix,
-                    kernel,
-                    cores: Cores::Single,
-                    root_task: root_task.clone(),
-                    config,
-                });
-            }
-        }
-        match runs_on_aarch64(&suite, filter) {
+        match runs_of(&suite, filter) {
             Ok(more) => runs.extend(more),
-            Err(error) => report.failed(
-                &format!("qemu::{}::aarch64", suite.name),
-                &format!("{error:#}"),
-            ),
+            Err(error) => report.failed(&format!("qemu::{}", suite.name), &format!("{error:#}")),
         }
     }
     let kernels = build_kernels(&runs, report);
-    runs.retain(|run| kernels.contains_key(&run.kernel));
+    runs.retain(|run| kernels.contains_key(&run.on.kernel));
     boot_all(&runs, &kernels, filter, report)
 }
 
-/// The runs of `suite` on aarch64 that can have a wanted test.
-fn runs_on_aarch64(suite: &Suite, filter: &Filter) -> Result<Vec<Run>> {
+/// The runs of `suite` that can have a wanted test.
+fn runs_of(suite: &Suite, filter: &Filter) -> Result<Vec<Run>> {
+    let mut runs = those_that_may_have(suite.on_x86_64(), &suite.root_task, filter)?;
     let mut wanted = suite.on_aarch64();
-    wanted.retain(|(prefix, ..)| {
-        let is_of_another = |pattern| names_another(pattern, &format!("{prefix}::"));
-        !filter.leaves_out(&format!("{prefix}::")) && !filter.pattern().is_some_and(is_of_another)
+    wanted.retain(|on| {
+        let is_of_another = |pattern| names_another(pattern, &format!("{}::", on.prefix));
+        on.is_wanted(filter) && !filter.pattern().is_some_and(is_of_another)
     });
-    if wanted.is_empty() {
-        return Ok(Vec::new());
-    }
-    let root_task = suite.build_for_aarch64()?;
-    let image =
-        fs::read(&root_task).with_context(|| format!("cannot read {}", root_task.display()))?;
-    let mut runs = Vec::new();
-    for (prefix, variant, cores, config) in wanted {
-        if may_have(filter, &prefix, &image) {
-            let kernel = KernelOptions::on(variant, cores).for_arch(Arch::Aarch64);
-            runs.push(Run {
-                prefix,
-                kernel: match config.base_profile {
-                    true => kernel,
-                    false => kernel.with_user_timer(),
-                },
-                cores,
-                root_task: root_task.clone(),
-                config,
-            });
-        }
+    if !wanted.is_empty() {
+        runs.extend(those_that_may_have(
+            wanted,
+            &suite.build_for_aarch64()?,
+            filter,
+        )?);
     }
     Ok(runs)
 }
 
+/// Those of `wanted` of which the file `root_task` can have a wanted test.
+fn those_that_may_have(
+    wanted: Vec<OnKernel>,
+    root_task: &Path,
+    filter: &Filter,
+) -> Result<Vec<Run>> {
+    let image =
+        fs::read(root_task).with_context(|| format!("cannot read {}", root_task.display()))?;
+    let wanted = wanted.into_iter();
+    let runs = wanted
+        .filter(|on| may_have(filter, &on.prefix, &image))
+        .map(|on| Run {
+            on,
+            root_task: root_task.to_owned(),
+        });
+    Ok(runs.collect())
+}
+
+/// Builds the kernels that wanted tests run on, before the programs: kernels are built one after the other, each on one core,
+/// while the tests on the host, which need none, have the other. One that does not build is the failure of what needs it.
+fn build_kernels_early(filter: &Filter) -> Result<()> {
+    let runs = suite::declared()?.into_iter();
+    let wanted = runs.filter(|on| on.is_wanted(filter));
+    let mut kernels: Vec<KernelOptions> = Vec::new();
+    for on in wanted {
+        if !kernels.contains(&on.kernel) {
+            kernels.push(on.kernel);
+        }
+    }
+    for kernel in kernels {
+        if let Err(error) = kernel::build(&kernel) {
+            eprintln!("{error:#}");
+        }
+    }
+    Ok(())
+}
+
 /// Builds the kernels of `runs`; one that does not build is a failure, and missing.
 fn build_kernels(runs: &[Run], report: &mut Report) -> HashMap<KernelOptions, PathBuf> {
-    let wanted: HashSet<&KernelOptions> = runs.iter().map(|run| &run.kernel).collect();
+    let wanted: HashSet<&KernelOptions> = runs.iter().map(|run| &run.on.kernel).collect();
     let mut kernels = HashMap::new();
     for options in wanted {
         match kernel::build(options) {
@@ -188,12 +179,13 @@ fn boot_all(
 ) -> Result<()> {
     let report = Shared::new(report);
     let work = |run: &Run| {
-        eprintln!("booting {}", run.prefix);
-        let kernel = &kernels[&run.kernel];
+        eprintln!("booting {}", run.on.prefix);
+        let kernel = &kernels[&run.on.kernel];
         let boot = run
+            .on
             .config
-            .boot(run.kernel.arch, kernel, run.cores, &run.root_task);
-        let outcome = run_repeatedly(boot, run.config.repeats);
+            .boot(run.on.kernel.arch, kernel, run.on.cores, &run.root_task);
+        let outcome = run_repeatedly(boot, run.on.config.repeats);
         let mut report = report.lock();
         for (name, verdict) in judge(run, outcome, filter) {
             match verdict {
@@ -233,9 +225,9 @@ fn judge(run: &Run, outcome: Result<Outcome>, filter: &Filter) -> Vec<NamedResul
                 .console
                 .lines()
                 .filter_map(lines::result)
-                .map(|(test, verdict)| (format!("{}::{test}", run.prefix), verdict))
+                .map(|(test, verdict)| (format!("{}::{test}", run.on.prefix), verdict))
                 .collect();
-            let ending = check_ending(&run.config, &outcome, &results)
+            let ending = check_ending(&run.on.config, &outcome, &results)
                 .with_context(|| format!("console:\n{}", tail(&outcome.console)));
             (
                 results
@@ -249,7 +241,7 @@ fn judge(run: &Run, outcome: Result<Outcome>, filter: &Filter) -> Vec<NamedResul
     };
     results.retain(|(name, _)| filter.accepts(name));
     if let Err(error) = ending {
-        results.push((run.prefix.clone(), Verdict::Failed(format!("{error:?}"))));
+        results.push((run.on.prefix.clone(), Verdict::Failed(format!("{error:?}"))));
     }
     results
 }
@@ -259,7 +251,7 @@ fn judge(run: &Run, outcome: Result<Outcome>, filter: &Filter) -> Vec<NamedResul
 fn departures<'a>(run: &'a Run, outcome: &'a Outcome) -> impl Iterator<Item = NamedResult> + 'a {
     let departures = outcome.console.lines().filter_map(lines::departure);
     departures.map(|(test, way)| {
-        let name = format!("{}::{test}::differs", run.prefix);
+        let name = format!("{}::{test}::differs", run.on.prefix);
         let reason = format!(
             "this kernel should differ from the reference here, but behaves like it: {way}"
         );
@@ -307,6 +299,7 @@ fn tail(console: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cores::Cores;
     use crate::kernel::Variant;
     use sandglass_abi::profile::BASE;
 
@@ -331,17 +324,18 @@ mod tests {
             timeout: 1,
             min_passed,
             aarch64: None,
-            base_profile: false,
             says_end: false,
             model: None,
         };
         let prefix = "qemu::x::debug".to_owned();
         let run = Run {
-            prefix,
-            kernel: KernelOptions::new(Variant::Debug),
-            cores: Cores::Single,
+            on: OnKernel {
+                prefix,
+                kernel: KernelOptions::new(Variant::Debug),
+                cores: Cores::Single,
+                config,
+            },
             root_task: PathBuf::new(),
-            config,
         };
         judge(
             &run,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Instant;
@@ -15,6 +16,7 @@ use crate::built;
 use crate::side_by_side;
 use crate::toolchain;
 use crate::visits;
+use crate::workspace;
 use anyhow::{Context, Result};
 use sandglass_abi::profile::Profile;
 
@@ -140,22 +142,32 @@ pub fn builds() -> impl Iterator<Item = Command> {
     usual.map(Part::cargo)
 }
 
-/// Builds and runs the host's tests.
+/// Builds and runs the host's tests; those of the tool at the end, as they wait for kernels and programs.
 pub fn run(filter: &Filter, report: &mut Report) -> Result<()> {
+    let mut last = Vec::new();
     for part in PARTS.iter().filter(|part| part.may_have(filter)) {
         let begin = Instant::now();
         let built = build(part)?;
         report.took(format!("building {}", part.name), begin.elapsed());
         match built {
-            Ok(harnesses) => {
+            Ok(mut harnesses) => {
                 let begin = Instant::now();
+                last.extend(harnesses.extract_if(.., |harness| harness.folder == tools()));
                 run_harnesses(&harnesses, filter, report)?;
                 report.took(format!("running {}", part.name), begin.elapsed());
             }
             Err(messages) => report.failed(&format!("{}::build", part.prefix), &messages),
         }
     }
+    let begin = Instant::now();
+    run_harnesses(&last, filter, report)?;
+    report.took("running the tests of the tool", begin.elapsed());
     Ok(())
+}
+
+/// The folder of the tool's package.
+fn tools() -> PathBuf {
+    workspace::root().join("tools")
 }
 
 /// Builds the harnesses of `part`; the inner error is the compiler's.

@@ -14,6 +14,7 @@ use sandglass_abi::profile::{Nodes, Profile, BASE};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
+use super::Filter;
 use crate::arch::Arch;
 use crate::c_roots;
 use crate::cores::{Cores, MOST_CORES};
@@ -57,9 +58,6 @@ pub(crate) struct Config {
     /// Programs must not reach the host there, by which others end a machine: the system says its end.
     #[serde(skip)]
     pub(crate) says_end: bool,
-    /// Programs have neither clock nor timer there.
-    #[serde(skip)]
-    pub(super) base_profile: bool,
     /// QEMU's machine type, if not the architecture's usual one.
     #[serde(skip)]
     pub(crate) model: Option<String>,
@@ -131,6 +129,62 @@ impl Config {
             Nodes::OneOr(most) => on(&[Cores::Single, Cores::Smp(most)]),
             Nodes::Several(most) => on(&[1, MOST_CORES, most].map(Cores::Smp)),
         }
+    }
+
+    /// The runs of `suite` on x86_64.
+    fn on_x86_64(&self, suite: &str) -> Vec<OnKernel> {
+        let on = |(variant, cores): (Variant, Cores)| OnKernel {
+            prefix: format!("qemu::{suite}::{}{cores}", variant.name()),
+            kernel: KernelOptions::on(variant, cores).of_profile(self.profile),
+            cores,
+            config: self.clone(),
+        };
+        let mut runs: Vec<_> = self.kernels(suite).into_iter().map(on).collect();
+        if is_run_without_isolation(suite) {
+            let variant = Variant::Release;
+            let kernel = KernelOptions::new(variant).without_isolation();
+            runs.push(OnKernel {
+                prefix: format!("qemu::{suite}::{}-no-isolation", variant.name()),
+                cores: Cores::Single,
+                config: Config {
+                    cpu: kernel.cpu().map(str::to_owned),
+                    ..self.clone()
+                },
+                kernel,
+            });
+        }
+        runs
+    }
+
+    /// Those on aarch64.
+    fn on_aarch64(&self, suite: &str) -> Vec<OnKernel> {
+        let Some(on) = &self.aarch64 else {
+            return Vec::new();
+        };
+        let run = |run: &RunOnAarch64| {
+            let cores = run.cores.map_or(Cores::Single, Cores::Smp);
+            let variant = run.kernel.name();
+            let (board, model) = match &run.on {
+                Place::Gic(version) => (String::new(), format!("virt,gic-version={version}")),
+                Place::Board(board) => (format!("{board}-"), board.clone()),
+            };
+            let kernel = KernelOptions::on(run.kernel, cores).for_arch(Arch::Aarch64);
+            OnKernel {
+                prefix: format!("qemu::{suite}::aarch64-{board}{variant}{cores}"),
+                kernel: match on.base_profile {
+                    true => kernel,
+                    false => kernel.with_user_timer(),
+                },
+                cores,
+                config: Config {
+                    min_passed: on.min_passed,
+                    model: Some(model),
+                    says_end: on.hostile,
+                    ..self.clone()
+                },
+            }
+        };
+        on.runs.iter().map(run).collect()
     }
 
     /// This one on aarch64, on the usual machine.
@@ -222,6 +276,38 @@ fn is_run_without_isolation(suite: &str) -> bool {
 /// What the names of those in C begin with.
 const C_ROOTS: &str = "c-roots::";
 
+/// A suite on one kernel.
+pub(super) struct OnKernel {
+    /// What its tests' names begin with.
+    pub(super) prefix: String,
+    pub(super) kernel: KernelOptions,
+    pub(super) cores: Cores,
+    pub(super) config: Config,
+}
+
+impl OnKernel {
+    /// Whether it can be wanted at all: not if it is one of the long ones, and just the usual are.
+    pub(super) fn is_wanted(&self, filter: &Filter) -> bool {
+        !filter.leaves_out(&format!("{}::", self.prefix))
+    }
+}
+
+/// The runs of all suites on both architectures, as they are declared: nothing is built.
+///
+/// # Errors
+/// One is declared wrongly.
+pub(super) fn declared() -> Result<Vec<OnKernel>> {
+    let mut declared: Vec<(String, Config)> = declared_by_packages()?.into_iter().collect();
+    for (program, config) in declared_c_roots()? {
+        declared.push((format!("{C_ROOTS}{program}"), config));
+    }
+    let runs = declared.iter().flat_map(|(suite, config)| {
+        let on_x86_64 = config.on_x86_64(suite).into_iter();
+        on_x86_64.chain(config.on_aarch64(suite))
+    });
+    Ok(runs.collect())
+}
+
 /// A root task that is a suite of tests.
 pub(super) struct Suite {
     /// What its tests' names begin with, between `qemu::` and the kernel.
@@ -231,23 +317,9 @@ pub(super) struct Suite {
 }
 
 impl Suite {
-    /// The kernels for x86_64 that it is run on.
-    pub(super) fn kernels(&self) -> Vec<(Variant, Cores)> {
-        self.config.kernels(&self.name)
-    }
-
-    /// The run on a kernel without page-table isolation, if there is one.
-    pub(super) fn without_isolation(&self) -> Option<(String, KernelOptions, Config)> {
-        is_run_without_isolation(&self.name).then(|| {
-            let variant = Variant::Release;
-            let name = format!("qemu::{}::{}-no-isolation", self.name, variant.name());
-            let kernel = KernelOptions::new(variant).without_isolation();
-            let config = Config {
-                cpu: kernel.cpu().map(str::to_owned),
-                ..self.config.clone()
-            };
-            (name, kernel, config)
-        })
+    /// The runs on x86_64.
+    pub(super) fn on_x86_64(&self) -> Vec<OnKernel> {
+        self.config.on_x86_64(&self.name)
     }
 
     /// Builds it for aarch64.
@@ -264,29 +336,9 @@ impl Suite {
         }
     }
 
-    /// The runs on aarch64: name, kernel, cores and configuration of each.
-    pub(super) fn on_aarch64(&self) -> Vec<(String, Variant, Cores, Config)> {
-        let Some(on) = &self.config.aarch64 else {
-            return Vec::new();
-        };
-        let run = |run: &RunOnAarch64| {
-            let cores = run.cores.map_or(Cores::Single, Cores::Smp);
-            let kernel = run.kernel.name();
-            let (board, model) = match &run.on {
-                Place::Gic(version) => (String::new(), format!("virt,gic-version={version}")),
-                Place::Board(board) => (format!("{board}-"), board.clone()),
-            };
-            let name = format!("qemu::{}::aarch64-{board}{kernel}{cores}", self.name);
-            let config = Config {
-                min_passed: on.min_passed,
-                model: Some(model),
-                says_end: on.hostile,
-                base_profile: on.base_profile,
-                ..self.config.clone()
-            };
-            (name, run.kernel, cores, config)
-        };
-        on.runs.iter().map(run).collect()
+    /// The runs on aarch64.
+    pub(super) fn on_aarch64(&self) -> Vec<OnKernel> {
+        self.config.on_aarch64(&self.name)
     }
 }
 
