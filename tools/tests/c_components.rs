@@ -312,10 +312,12 @@ fn flags_suffice(arch: &str, compiler: &str) {
             false => format!("{line}\n"),
         });
     fs::write(folder.join("SYSTEM.toml"), description.collect::<String>()).unwrap();
-    // A file given by its path is not let end the machine on aarch64.
+    // A file given by its path is not let end the machine on aarch64. A kernel that other tests have, too.
     let run = [
         "run",
         "SYSTEM.toml",
+        "--kernel",
+        "release",
         "--arch",
         arch,
         "--icount",

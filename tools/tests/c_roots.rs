@@ -108,7 +108,9 @@ fn a_program_of_another_profile_is_told_for_which() {
 fn a_processor_without_avx_is_refused_in_words() {
     for without in ["+xsave", "-xsave,+avx", "+xsave,+avx"] {
         let cpu = format!("Nehalem,+pdpe1gb,{without}");
-        let out = boot(&program("avx"), &["--profile", "avx", "--cpu", &cpu]);
+        // A kernel that other tests have, too.
+        let kernel = ["--profile", "avx", "--kernel", "release", "--cores", "4"];
+        let out = boot(&program("avx"), &[&kernel[..], &["--cpu", &cpu]].concat());
         let console = String::from_utf8_lossy(&out.stdout);
         assert_eq!(out.status.code(), Some(1), "{console}");
         assert!(console.contains("no XSAVE or no AVX"), "{console}");

@@ -171,7 +171,11 @@ fn the_references_loader_starts_the_kernel() {
 /// Boots two threads that wait for an interrupt on a kernel by the loader, which stays at EL2 and is told what they have then.
 fn boot_watched(variant: Variant, told: &str) -> Outcome {
     const NAME: &str = "system-error";
-    let kernel = kernel(KernelOptions::new(variant));
+    // Kernels that other tests have, too.
+    let kernel = kernel(match variant {
+        Variant::Debug => KernelOptions::smp(variant),
+        Variant::Release => KernelOptions::new(variant),
+    });
     let machine = machine("virt,gic-version=2,virtualization=on", 1, 512);
     let tree = tree_of(&machine);
     boot_with(&kernel, machine, told, &tree, NAME, &[told])

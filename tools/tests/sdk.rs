@@ -86,13 +86,13 @@ fn a_stock_board_has_its_files_and_the_narrow_kernel_starts() {
     assert_starts(&board, "stock-release.elf", 1);
 }
 
-/// And on as many cores as the configuration is for.
+/// And on as many cores as the configuration is for. A kernel that other tests have, too.
 #[test]
 fn a_stock_board_for_several_cores_says_how_many_and_the_narrow_kernel_starts() {
-    let (_, board) = written("smp-release");
+    let (_, board) = written("smp-debug");
     let configuration = json(&board.join("include/kernel/gen_config.json"));
     assert_eq!(configuration["ENABLE_SMP_SUPPORT"], true);
     assert_eq!(configuration["MAX_NUM_NODES"], "16");
     assert_eq!(configuration["NUM_DOMAINS"], "1");
-    assert_starts(&board, "stock-smp-release.elf", 16);
+    assert_starts(&board, "stock-smp-debug.elf", 16);
 }

@@ -220,10 +220,19 @@ pub const STARTS: &[Start] = &[
     x2apic("x2apic::bios", Variant::Release, Some(Firmware::Bios)),
     x2apic("x2apic::uefi", Variant::Release, Some(Firmware::Uefi)),
     linux("aarch64::release", Variant::Release, Cores::Single),
-    linux("aarch64::smp-debug", Variant::Debug, SMP),
     Start {
         model: GIC3,
         has_user_timer: true,
+        ..linux("aarch64::gic3-timer-smp-debug", Variant::Debug, SMP)
+    },
+    Start {
+        is_test: false,
+        ..linux("aarch64::smp-debug", Variant::Debug, SMP)
+    },
+    Start {
+        model: GIC3,
+        has_user_timer: true,
+        is_test: false,
         ..linux(
             "aarch64::gic3-timer-release",
             Variant::Release,
