@@ -11,7 +11,7 @@ use sandglass_kernel::CORES;
 use sandglass_model::state::{State, ThreadId};
 
 /// Seeds to go through, and events of each.
-const SEEDS: u64 = 32;
+const SEEDS: u64 = 28;
 const EVENTS: u64 = 600;
 /// Bytes that are compared at once.
 const PAGE: usize = 4096;
