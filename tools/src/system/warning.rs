@@ -17,6 +17,8 @@ pub enum Warning {
     ServerBelowClient,
     /// The budgets on a core add up to more than the core.
     Overload,
+    /// A budget of which nothing is left with which the kernel lets a thread in.
+    LeastBudget,
     /// No component ends the system.
     NoExit,
     /// Servers call each other in a circle.
@@ -28,11 +30,12 @@ pub enum Warning {
 }
 
 impl Warning {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::PolicyNeverActs,
         Self::RoundRobinClient,
         Self::ServerBelowClient,
         Self::Overload,
+        Self::LeastBudget,
         Self::NoExit,
         Self::Cycle,
         Self::OwnClient,
@@ -46,6 +49,7 @@ impl Warning {
             Self::RoundRobinClient => "round-robin-client",
             Self::ServerBelowClient => "server-below-client",
             Self::Overload => "overload",
+            Self::LeastBudget => "least-budget",
             Self::NoExit => "no-exit",
             Self::Cycle => "cycle",
             Self::OwnClient => "own-client",

@@ -1,5 +1,7 @@
 //! The demand on each core: what its threads may take of it.
 
+use sandglass_abi::sched::MIN_BUDGET_US;
+
 use super::super::super::findings::Finding;
 use super::super::super::warning::Warning;
 use super::super::names::ThreadIndex;
@@ -81,6 +83,30 @@ impl Checker<'_> {
             .filter(|(_, load)| load.millionths > WHOLE);
         over.filter_map(|(core, load)| self.overload(core, load.millionths))
             .collect()
+    }
+
+    /// Threads that never make a system call: the kernel lets nobody in who has less left than the least budget (04, section
+    /// 2.4), and theirs is that, of which something is used on the way to the call.
+    pub(super) fn least_budgets(&self) -> impl Iterator<Item = Finding> + '_ {
+        let threads = (0..self.threads.len()).flat_map(|component| self.active_threads(component));
+        let least = threads.filter(|&thread| {
+            self.made(thread).time.budget_us == MIN_BUDGET_US
+                && self.cooperative_job(thread).is_none()
+                && self.slots_of_thread(thread).is_none()
+        });
+        least.map(|thread| {
+            let path = self.path(thread);
+            Finding::new(
+                self.place_of_time(thread),
+                format!("`{path}` never gets to a system call"),
+            )
+            .warning(Warning::LeastBudget)
+            .label(format!("the kernel lets nobody in with less than {MIN_BUDGET_US} µs left"))
+            .help(format!(
+                "give it more: {MIN_BUDGET_US} µs beyond what it uses before its last system call of a period"
+            ))
+            .about(path)
+        })
     }
 
     fn overload(&self, core: usize, demand: u64) -> Option<Finding> {

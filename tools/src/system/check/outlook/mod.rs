@@ -46,6 +46,7 @@ impl Checker<'_> {
         let services = self.services();
         let cores = self.loads();
         let mut warnings = self.overloads(&cores);
+        warnings.extend(self.least_budgets());
         warnings.extend(self.nobody_ends());
         for service in &services {
             warnings.extend(self.endless_clients(service));
