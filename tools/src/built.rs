@@ -12,14 +12,13 @@ use std::env;
 use std::ffi::OsStr;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::OnceLock;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use crate::workspace;
@@ -72,11 +71,7 @@ pub fn remember_into(folder: PathBuf) -> Result<()> {
     if env::var_os(VARIABLE).is_some() {
         return Ok(());
     }
-    let made = match fs::remove_dir_all(&folder) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-        _ => fs::create_dir_all(&folder),
-    };
-    made.with_context(|| format!("cannot empty {}", folder.display()))?;
+    workspace::empty(&folder)?;
     FOLDER.get_or_init(|| Some(folder));
     Ok(())
 }

@@ -3,6 +3,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -113,6 +114,18 @@ pub fn lock(folder: &Path) -> Result<File> {
     lock.lock()
         .with_context(|| format!("cannot lock {}", path.display()))?;
     Ok(lock)
+}
+
+/// Makes `folder`, without what is in it if it is there.
+///
+/// # Errors
+/// It cannot.
+pub fn empty(folder: &Path) -> Result<()> {
+    let made = match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => fs::create_dir_all(folder),
+    };
+    made.with_context(|| format!("cannot empty {}", folder.display()))
 }
 
 /// Sees before long work that its result can be written to `path`. What is there stays as it is.

@@ -64,11 +64,7 @@ pub fn watch_into(folder: PathBuf) -> Result<Option<&'static Path>> {
     if std::env::var_os(VARIABLE).is_some() {
         return Ok(None);
     }
-    let made = match fs::remove_dir_all(&folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-        _ => fs::create_dir_all(&folder),
-    };
-    made.with_context(|| format!("cannot empty {}", folder.display()))?;
+    workspace::empty(&folder)?;
     Ok(FOLDER.get_or_init(|| Some(folder)).as_deref())
 }
 
