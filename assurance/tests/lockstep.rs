@@ -20,10 +20,11 @@ fn times() -> u64 {
 
 #[test]
 fn the_kernel_does_what_is_specified() {
+    let (events, seeds) = (times() * EVENTS, times() * SEEDS);
     let plan = Plan {
         first_seed: 0,
-        events: times() * EVENTS,
-        seeds: times() * SEEDS,
+        events,
+        seeds,
         jobs: thread::available_parallelism().map_or(1, usize::from),
         cores: CORES,
         only_time: false,
@@ -46,11 +47,11 @@ fn the_kernel_does_what_is_specified() {
             moves,
             lost,
         } = report.traffic;
-        let one_in = |events| EVENTS / events;
+        let one_in = |number| events / number;
         assert!(looks > one_in(60) && stalls > one_in(120) && moves > one_in(120));
         assert!(lost > one_in(6_000));
     }
-    assert!(report.compared >= EVENTS && report.seeds >= SEEDS);
+    assert!(report.compared >= events && report.seeds >= seeds);
     assert_eq!(report.coverage.missing(), Vec::<String>::new());
 }
 

@@ -137,7 +137,7 @@ fn file(folder: &Path, command: &str) -> PathBuf {
     folder.join(format!("{:016x}.json", hasher.finish()))
 }
 
-/// The command with its folder and all that compilers read of the environment; `None` if it is not run in `root`.
+/// The command with all that compilers read of the environment; `None` if it is not run in `root`.
 fn describe(command: &Command, root: &Path) -> Option<String> {
     if command.get_current_dir() != Some(root) {
         return None;
