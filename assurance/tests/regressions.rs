@@ -261,3 +261,184 @@ fn a_thread_that_waits_is_given_time_that_it_can_use() {
         }),
     ]);
 }
+
+/// Found by seed 4294967628 on four cores: while a core waits with a system call, another one counts a thread as released for
+/// which the timer of the first was to fire; then the call stops that thread. The timer fires nonetheless, at once: nobody had
+/// decided anew yet. The specification had forgotten it.
+#[test]
+fn a_release_that_comes_while_its_core_waits() {
+    run(&[
+        Late(script::Call {
+            number: -7,
+            cap: 0x90,
+            info: 0x7002,
+            reply: 0x89,
+            ..script::Call::default()
+        }),
+        On(3),
+        Look,
+        Call(script::Call {
+            number: -7,
+            cap: 0x90,
+            info: 0xfff002,
+            reply: 0x8a,
+            ..script::Call::default()
+        }),
+        Call(script::Call {
+            number: -5,
+            cap: 0x90,
+            info: 0x7000,
+            ..script::Call::default()
+        }),
+        Call(script::Call {
+            number: -3,
+            cap: 0x8e,
+            info: 0x1000000,
+            reply: 0x89,
+            ..script::Call::default()
+        }),
+        Call(script::Call {
+            number: -1,
+            cap: 0x8d,
+            info: 0x7fffffffffff00b,
+            words: vec![0, 0, 0, 0, 0],
+            ..script::Call::default()
+        }),
+        On(0),
+        Call(script::Call {
+            number: -1,
+            cap: 0x90,
+            info: 0x7f001,
+            ..script::Call::default()
+        }),
+        Call(script::Call {
+            number: -2,
+            cap: 0x80,
+            info: 0x5,
+            reply: 0x89,
+            ..script::Call::default()
+        }),
+        Call(script::Call {
+            number: -1,
+            cap: 0x2,
+            info: 0x13202,
+            words: vec![199, 64],
+            ..script::Call::default()
+        }),
+        Call(script::Call {
+            number: -1,
+            cap: 0x8f,
+            info: 0x8002,
+            ..script::Call::default()
+        }),
+        Pass(1466524),
+        On(3),
+        Call(script::Call {
+            number: -8,
+            cap: 0x94,
+            info: 0x5,
+            reply: 0x87,
+            ..script::Call::default()
+        }),
+        Call(script::Call {
+            number: -1,
+            cap: 0xc3,
+            info: 0xc000,
+            ..script::Call::default()
+        }),
+        Call(script::Call {
+            number: -2,
+            cap: 0x80,
+            info: 0x7,
+            reply: 0xa0,
+            words: vec![0, 0, 0, 0, 0, 7],
+            ..script::Call::default()
+        }),
+        On(1),
+        Pass(35089491),
+        Pass(27555),
+        Look,
+        Call(script::Call {
+            number: -8,
+            cap: 0x8000000000000000,
+            info: 0x3,
+            ..script::Call::default()
+        }),
+        Interrupt(56),
+        Interrupt(46),
+        Pass(28037),
+        Interrupt(56),
+        Pass(3374593),
+        Pass(2371),
+        On(0),
+        Call(script::Call {
+            number: -1,
+            cap: 0xc6,
+            info: 0x23000,
+            ..script::Call::default()
+        }),
+        PageFault(4294967296, 52),
+        Call(script::Call {
+            number: -6,
+            cap: 0xa0,
+            info: 0x0,
+            ..script::Call::default()
+        }),
+        Delays(vec![0, 471003]),
+        Call(script::Call {
+            number: -1,
+            cap: 0xc8,
+            info: 0x22880,
+            caps: vec![201],
+            ..script::Call::default()
+        }),
+        Call(script::Call {
+            number: -1,
+            cap: 0x60,
+            info: 0x1a86,
+            words: vec![12, 0, 0, 0, 0, 1],
+            caps: vec![2],
+            ..script::Call::default()
+        }),
+        Call(script::Call {
+            number: -1,
+            cap: 0xc6,
+            info: 0x22e80,
+            caps: vec![197],
+            ..script::Call::default()
+        }),
+        Delays(vec![0, 853437]),
+        Call(script::Call {
+            number: -1,
+            cap: 0x4f,
+            info: 0x1486,
+            words: vec![6, 0, 0, 0, 0, 1],
+            caps: vec![2],
+            ..script::Call::default()
+        }),
+        Late(script::Call {
+            number: -1,
+            cap: 0xbf,
+            info: 0x2602,
+            words: vec![1, 6],
+            ..script::Call::default()
+        }),
+        On(3),
+        Interrupt(56),
+        Call(script::Call {
+            number: -1,
+            cap: 0x23,
+            info: 0x1486,
+            words: vec![10, 0, 0, 0, 313],
+            caps: vec![2],
+            ..script::Call::default()
+        }),
+        Call(script::Call {
+            number: -1,
+            cap: 0xcb,
+            info: 0xdc00,
+            ..script::Call::default()
+        }),
+        Pass(1432),
+    ]);
+}

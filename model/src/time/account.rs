@@ -34,7 +34,7 @@ pub fn wait(s: &mut State, ticks: Ticks) {
         let time = c.refills[0].time + ticks;
         refills::start_head(c, time);
     }
-    s.core_mut().deadline = schedule::deadline(s);
+    s.core_mut().deadline = schedule::deadline_of_late(s);
 }
 
 /// It is `now` on `core`. Idleness is nobody's (04, section 12).

@@ -314,6 +314,16 @@ pub fn deadline(s: &State) -> Ticks {
         .unwrap_or(Ticks::MAX)
 }
 
+/// The same for a core that has waited for its turn, and decides nothing yet: the timer also fires for those above the
+/// current thread that were released meanwhile, at once if it still has to.
+pub fn deadline_of_late(s: &State) -> Ticks {
+    let ready = s.queues().ready.iter();
+    let above = ready.filter(|&(&priority, _)| Some(priority) > running_priority(s));
+    let released = above.flat_map(|(_, queue)| queue.iter().filter(|it| it.since > 0));
+    let first = released.map(|it| it.since).min();
+    first.into_iter().fold(deadline(s), Ticks::min)
+}
+
 /// The current thread continues where it was, or repeats what it did (01, section 8). If it yielded to
 /// a context, it is told the consumption now (04, section 9.2).
 fn continue_current(s: &mut State) {
