@@ -12,8 +12,8 @@ use core::error::Error;
 use sandglass::cap::{SchedContext, SchedControl, SchedParams};
 use sandglass::{sys, Environment};
 
-/// What it may take of a turn, µs: the kernel's smallest budget.
-const BUDGET_US: u64 = 20;
+/// What it may take of a turn, µs: with the least budget of the kernel, 20 µs, it could make no system call.
+const BUDGET_US: u64 = 40;
 
 /// Has its core interrupted, for good: `turn` µs after it has run.
 pub fn run(env: &'static Environment) -> Result<u8, Box<dyn Error>> {
