@@ -316,7 +316,7 @@ impl<'k> Queue<'k> {
         }
         let among = among.unwrap_or_default();
         let (mut from, mut to) = (0, among.len());
-        let mut turns = Turns::<{ Refill::MAX.ilog2() as u64 + 1 }>::new();
+        let mut turns = Turns::<{ (Refill::MAX - 1).ilog2() as u64 + 1 }>::new();
         while from < to {
             turns.turn();
             let middle = (from + to) / 2;

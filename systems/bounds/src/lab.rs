@@ -160,6 +160,12 @@ impl Lab {
         own.set_priority(own, priority)
     }
 
+    /// Lets all others run until none of them can: from `start` on, in ticks, or a moment behind that, always the same.
+    pub fn settle_from(&self, start: u64) -> Result<(), SetupError> {
+        spin_until(start);
+        self.settle()
+    }
+
     /// Lets all others run until none of them can.
     pub fn settle(&self) -> Result<(), SetupError> {
         self.lower()?;

@@ -223,6 +223,7 @@ impl Scene {
                 self.others_beside(lab, release, &BEFORE_CLIENT)?;
                 self.client_waits(lab, release)?;
                 self.others_beside(lab, release, &AFTER_CLIENT)?;
+                self.others_near(lab, release, NEAR_CLIENT, CALLS)?;
             }
         }
         self.others_wait_for_time(lab, 1)?;
@@ -290,6 +291,20 @@ impl Scene {
         member.start(&Call::new(Syscall::Yield, 0).once())
     }
 
+    /// A thread that [makes](Self::spends) its only system call now waits until `release`, in ticks, or a moment behind that:
+    /// the same for all.
+    fn spends_until(
+        &self,
+        lab: &Lab,
+        member: Member,
+        priority: u8,
+        release: u64,
+    ) -> Result<(), SetupError> {
+        let period_us = period_until(lab, release);
+        self.spends(lab, member, priority, period_us)?;
+        lab.settle_from(release - lab.us_to_ticks(period_us))
+    }
+
     /// The client waits for a message; its budget is in pieces.
     fn client_receives(&self, lab: &mut Lab) -> Result<SchedContext, SetupError> {
         let client = &self.client;
@@ -326,12 +341,11 @@ impl Scene {
             _ => Call::new(Syscall::Call, client.address(HANDLER)),
         };
         let member = client.dweller.member;
-        let period_us = lab.ticks_to_us(release - ticks()) - PREPARING_US;
+        let period_us = period_until(lab, release);
         let params = SchedParams::new(SPENT.time.budget_us, period_us);
         lab.control.configure(member.context, params)?;
-        spin_until(release - lab.us_to_ticks(period_us) - lab.us_to_ticks(STARTING_US));
         member.start(&call.once())?;
-        lab.settle()
+        lab.settle_from(release - lab.us_to_ticks(period_us))
     }
 
     /// Others wait to be released at times that have one bit more than `release`, and no matter which lower ones.
@@ -346,10 +360,27 @@ impl Scene {
             let times = bits.map(|bit| ((release | bit) & !(bit - 1)) | (bit / 2));
             let times = times.take_while(|&time| time <= lab.max_period);
             for (member, time) in members.iter().zip(times) {
-                let period_us = lab.ticks_to_us(time - ticks());
-                self.spends(lab, *member, group.priority, period_us)?;
-                lab.settle()?;
+                self.spends_until(lab, *member, group.priority, time)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Others wait to be released just before and behind `release`: at times that differ from it first in each of the bits that
+    /// are not sure. One of the two times that are as far before it as behind it does, whatever its bits are. As no thread starts
+    /// to the tick, also at all times very near.
+    fn others_near(
+        &self,
+        lab: &Lab,
+        release: u64,
+        which: Range<usize>,
+        priority: u8,
+    ) -> Result<(), SetupError> {
+        let far = (0..unsure_bits(lab)).rev().map(|bit| 1 << bit);
+        let apart = far.flat_map(|apart: u64| [release - apart, release + apart]);
+        let times = apart.chain(release - START_VARIES..=release + START_VARIES);
+        for (member, time) in lab.crowd.members()[which].iter().zip(times) {
+            self.spends_until(lab, *member, priority, time)?;
         }
         Ok(())
     }
@@ -646,10 +677,18 @@ const AFTER_CLIENT: [Beside; 2] = [
         bits: 0..BITS,
     },
 ];
-const OTHERS: u64 = 389;
-/// About how long it takes to start a thread, in µs, and at most until it is started.
-const STARTING_US: u64 = 3;
+const NEAR_CLIENT: Range<usize> = 240..289;
+/// What follows, `interrupt` uses.
+const OTHERS: u64 = 387;
+/// By how many ticks it varies when a thread starts.
+const START_VARIES: u64 = 8;
+/// At most how long it takes until a thread is started, µs.
 const PREPARING_US: u64 = 200;
+
+/// The longest period of a thread that starts soon and is released at `release`, in ticks: in µs.
+fn period_until(lab: &Lab, release: u64) -> u64 {
+    lab.ticks_to_us(release - ticks()) - PREPARING_US
+}
 
 /// How many bits of a time, in ticks, are not sure.
 fn unsure_bits(lab: &Lab) -> u32 {

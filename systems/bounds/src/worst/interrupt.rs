@@ -15,13 +15,14 @@ const BEFORE_END_US: [u64; SEEDS as usize] = [14, 12, 10, 8];
 const RUNS: u8 = 160;
 /// Those who are released when who is interrupted is.
 const AFTER_INTERRUPTED: [Beside; 1] = [Beside {
-    members: 240..289,
+    members: 289..338,
     priority: RUNS,
     bits: 0..BITS,
 }];
-/// And just after the client and after that.
-const NEAR_CLIENT: Range<usize> = 289..339;
-const NEAR_INTERRUPTED: Range<usize> = 339..389;
+/// A period in which one sees how long that takes, µs, and a pause in which somebody else must have run.
+const SEEN_US: u64 = 20_000;
+const PAUSE_US: u64 = 1;
+const NEAR_INTERRUPTED: Range<usize> = 338..387;
 
 impl Scene {
     pub(super) fn is_interrupted(&self, lab: &mut Lab, timer: Timer) -> Result<(), SetupError> {
@@ -32,39 +33,21 @@ impl Scene {
         self.others_beside(lab, release, &BEFORE_CLIENT)?;
         self.notification_has_no_time(lab, release, timer)?;
         self.others_beside(lab, release, &AFTER_CLIENT)?;
-        self.others_beside(lab, release, &AFTER_INTERRUPTED)?;
         self.others_near(lab, release, NEAR_CLIENT, CALLS)?;
+        self.others_beside(lab, release, &AFTER_INTERRUPTED)?;
         self.others_near(lab, release, NEAR_INTERRUPTED, RUNS)?;
+        let later = self.pieces_later(lab, timer)?;
         self.driver_waits(lab, timer)?;
-        let (pieces, left_us) = self.interrupted_has_pieces(lab, release)?;
+        let period_us = period_until(lab, release);
+        let start = (release - lab.us_to_ticks(period_us)).wrapping_sub(later);
+        let (pieces, left_us) = self.interrupted_has_pieces(lab, start, period_us)?;
         let (due, latest) = self.somebody_falls_due(lab)?;
         spin_until(latest);
-        let interrupted = lab.visitors[HOLDER];
-        lab.prioritise(interrupted, RUNS)?;
-        interrupted.start(&spinning_measured())?;
-        let clock = timer.clock();
-        let after_us = left_us - BEFORE_END_US[self.seed as usize];
-        timer.arm(clock.now() + clock.us_to_ticks(after_us));
+        self.is_about_to_be_interrupted(lab, timer, left_us)?;
         single("vector", 1, Cost::Stretch, || lab.lower())?;
         lab.raise()?;
         self.nobody_is_interrupted(lab, timer)?;
         self.clear(lab, &[pieces, due])
-    }
-
-    /// Others wait to be released just after `release`: they differ from that in the bits that are not sure.
-    fn others_near(
-        &self,
-        lab: &Lab,
-        release: u64,
-        which: Range<usize>,
-        priority: u8,
-    ) -> Result<(), SetupError> {
-        for (member, i) in lab.crowd.members()[which].iter().zip(0..) {
-            let period_us = lab.ticks_to_us(release - ticks()) + i % UNSURE_US;
-            self.spends(lab, *member, priority, period_us)?;
-            lab.settle()?;
-        }
-        Ok(())
     }
 
     /// The client's context has spent its time, which comes back about at `release`, in ticks, and is the notification's.
@@ -74,11 +57,9 @@ impl Scene {
         release: u64,
         timer: Timer,
     ) -> Result<(), SetupError> {
-        let Member { tcb, context } = self.client.dweller.member;
-        let period_us = lab.ticks_to_us(release - ticks()) - PREPARING_US;
-        spin_until(release - lab.us_to_ticks(period_us) - lab.us_to_ticks(STARTING_US));
-        self.spends(lab, self.client.dweller.member, CALLS, period_us)?;
-        lab.settle()?;
+        let client = self.client.dweller.member;
+        self.spends_until(lab, client, CALLS, release)?;
+        let Member { tcb, context } = client;
         tcb.suspend()?;
         context.unbind()?;
         Ok(context.bind_notification(timer.notification())?)
@@ -95,21 +76,64 @@ impl Scene {
         lab.prioritise(driver, CALLS)
     }
 
-    /// The budget of who will be interrupted is in pieces that come back from about `release` on, in ticks. Returns what is left
-    /// in one piece, in µs.
+    /// How much later than others that start when it does, and wait for as long, who is interrupted runs again, in ticks: the
+    /// first pieces of its budget are joined, as each is less than the least budget. If earlier, that is below zero.
+    fn pieces_later(&self, lab: &mut Lab, timer: Timer) -> Result<u64, SetupError> {
+        let release = ticks() + lab.us_to_ticks(SEEN_US);
+        self.spends_until(lab, lab.crowd.members()[0], RUNS, release)?;
+        let usual = self.sees_release(lab)? - release;
+        // The timer may have interrupted when it was taken.
+        timer.expired(0)?;
+        let start = ticks() + lab.us_to_ticks(PREPARING_US);
+        let (pieces, left_us) = self.interrupted_has_pieces(lab, start, SEEN_US)?;
+        self.is_about_to_be_interrupted(lab, timer, left_us)?;
+        let release = self.sees_release(lab)?;
+        let interrupted = lab.visitors[HOLDER];
+        interrupted.tcb.suspend()?;
+        timer.expired(0)?;
+        lab.process.resources.delete(pieces)?;
+        interrupted.context.bind(interrupted.tcb)?;
+        Ok(release.wrapping_sub(start + lab.us_to_ticks(SEEN_US) + usual))
+    }
+
+    /// Lets others run, until one that waits for its release does: when that was, in ticks.
+    fn sees_release(&self, lab: &Lab) -> Result<u64, SetupError> {
+        lab.lower()?;
+        let release = last_before_pause(lab.us_to_ticks(PAUSE_US));
+        lab.raise()?;
+        Ok(release)
+    }
+
+    /// The budget of who will be interrupted is in pieces that come back one period after `start`, in ticks, and behind that. Returns
+    /// what is left in one piece, in µs.
     fn interrupted_has_pieces(
         &self,
         lab: &mut Lab,
-        release: u64,
+        start: u64,
+        period_us: u64,
     ) -> Result<(SchedContext, u64), SetupError> {
-        let period_us = lab.ticks_to_us(release - ticks()) - PREPARING_US;
-        let start = release - lab.us_to_ticks(period_us);
         let pieces = refills::fragmented_from(lab, start, INTERRUPTED_BUDGET_US, period_us)?;
         let left_us = INTERRUPTED_BUDGET_US - pieces.consumed_us()?;
         let interrupted = lab.visitors[HOLDER];
         interrupted.context.unbind()?;
         pieces.bind(interrupted.tcb)?;
         Ok((pieces, left_us))
+    }
+
+    /// Who is to be interrupted runs once this thread does not, and is interrupted when nearly all of `left_us` is used up.
+    fn is_about_to_be_interrupted(
+        &self,
+        lab: &Lab,
+        timer: Timer,
+        left_us: u64,
+    ) -> Result<(), SetupError> {
+        let interrupted = lab.visitors[HOLDER];
+        lab.prioritise(interrupted, RUNS)?;
+        interrupted.start(&spinning_measured())?;
+        let clock = timer.clock();
+        let after_us = left_us - BEFORE_END_US[self.seed as usize];
+        timer.arm(clock.now() + clock.us_to_ticks(after_us));
+        Ok(())
     }
 
     /// The timer is silent, and the driver has its own context again.
@@ -125,5 +149,17 @@ impl Scene {
             lab.visitors[i].tcb.suspend()?;
         }
         Ok(())
+    }
+}
+
+/// When this thread, which only looks at the counter, last ran before a pause of so many ticks at least.
+fn last_before_pause(pause: u64) -> u64 {
+    let mut last = ticks();
+    loop {
+        let now = ticks();
+        if now - last > pause {
+            return last;
+        }
+        last = now;
     }
 }
