@@ -8,7 +8,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use sandglass::abi::message::{ipc_buffer, MessageInfo, REGISTER_MRS};
 use sandglass::cap::{Capability, Slot, Tcb, Untyped};
-use sandglass::time::ticks;
+use sandglass::time::{spin_until, ticks};
 use sandglass::vspace::Region;
 use sandglass::{println, sys, thread_block, SetupError};
 use sandglass_arrangements as arrangements;
@@ -238,7 +238,7 @@ impl Machine for Bench<'_> {
     }
 
     fn pass_until(&mut self, tick: u64) {
-        lab::spin_until(tick);
+        spin_until(tick);
     }
 
     fn begin(&mut self) {

@@ -5,7 +5,7 @@ use core::fmt;
 
 use sandglass::cap::{SchedContext, SchedControl, SchedParams, Slot};
 use sandglass::firmware::Files;
-use sandglass::time::{ticks, Tsc};
+use sandglass::time::{spin_until, Tsc};
 use sandglass::{boot, println, BootInfo, Process, SetupError};
 
 use crate::crowd::{Crowd, Member};
@@ -194,9 +194,4 @@ fn measure<T>(kind: &str, name: &str, size: u64, cost: Cost, operation: impl FnO
     end();
     println!("bounds {kind} {name} {size} {cost}");
     result
-}
-
-/// Spins until the counter is at `until` ticks or just behind.
-pub fn spin_until(until: u64) {
-    while ticks() < until {}
 }

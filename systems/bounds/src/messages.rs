@@ -3,11 +3,11 @@
 use sandglass::abi::message::{MessageInfo, MAX_EXTRA_CAPS, MAX_LENGTH};
 use sandglass::abi::syscall::Syscall;
 use sandglass::cap::{Endpoint, FrameSize, Reply, Rights};
-use sandglass::time::ticks;
+use sandglass::time::{spin_until, ticks};
 use sandglass::{println, SetupError};
 
 use crate::crowd::{HIGH, LOW, MIDDLE};
-use crate::lab::{deep, spin_until, Cost, Lab, LONG};
+use crate::lab::{deep, Cost, Lab, LONG};
 use crate::program::Call;
 use crate::refills;
 use crate::space::{Dweller, Space, LEAVES};

@@ -3,11 +3,11 @@
 use sandglass::abi::sched::max_extra_refills;
 use sandglass::abi::syscall::Syscall;
 use sandglass::cap::{Notification, SchedContext, SchedParams};
-use sandglass::time::ticks;
+use sandglass::time::{spin_until, ticks};
 use sandglass::{println, SetupError};
 
 use crate::crowd::MIDDLE;
-use crate::lab::{many, spin_until, Cost, Lab};
+use crate::lab::{many, Cost, Lab};
 use crate::program::{spinning, Call};
 
 /// Largest context that is tried, log2 bytes.

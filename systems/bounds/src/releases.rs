@@ -3,11 +3,11 @@
 
 use sandglass::abi::syscall::Syscall;
 use sandglass::cap::SchedParams;
-use sandglass::time::ticks;
+use sandglass::time::{spin_until, ticks};
 use sandglass::{boot, println, SetupError};
 
 use crate::crowd::{HIGH, LOW};
-use crate::lab::{many, spin_until, Cost, Lab, LONG};
+use crate::lab::{many, Cost, Lab, LONG};
 use crate::program::Call;
 
 /// Budget of those that wait, µs: enough for a system call.

@@ -23,12 +23,12 @@ use sandglass::cap::{
     AsidPool, Attributes, Endpoint, FrameSize, Notification, ObjectType, Pml4, Reply, Rights,
     SchedContext, SchedParams, Untyped,
 };
-use sandglass::time::ticks;
+use sandglass::time::{spin_until, ticks};
 use sandglass::timer::Timer;
 use sandglass::{boot, println, SetupError};
 
 use crate::crowd::{nth, Member, HIGH, LOW, MIDDLE};
-use crate::lab::{single, spin_until, Cost, Lab, LONG};
+use crate::lab::{single, Cost, Lab, LONG};
 use crate::program::{spinning, spinning_measured, Call};
 use crate::refills;
 use crate::space::{Dweller, Space};

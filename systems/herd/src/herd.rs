@@ -6,7 +6,7 @@ use core::arch::global_asm;
 
 use sandglass::cap::{CPtr, Capability, ObjectType, SchedContext, SchedParams, Tcb};
 use sandglass::thread::{self, ThreadParams};
-use sandglass::time::{pass, ticks, PASSED};
+use sandglass::time::{spin_until, ticks, PASSED};
 use sandglass::{BootInfo, Process, SetupError};
 
 use crate::arch::jump;
@@ -19,9 +19,6 @@ const BUDGET_US: u64 = 20;
 
 /// Ticks between the releases of two members; a member is resumed in less.
 const STEP: u64 = 4_000;
-
-/// Ticks before the end of a wait from which on every reading of the counter counts: more than a call of the kernel takes.
-const FAR: u64 = 32_768;
 
 /// Objects that one Retype makes at most.
 const BATCH: u64 = 256;
@@ -122,14 +119,4 @@ impl Herd {
 /// The capability `i` places behind `first`.
 fn nth<C: Capability>(first: C, i: u64) -> C {
     C::from_cptr(CPtr::new(first.cptr().raw() + i))
-}
-
-/// Spins until the counter is at `until` ticks or just behind. As long as it is far away, it is read seldom.
-pub fn spin_until(until: u64) {
-    while ticks() + FAR < until {
-        for _ in 0..FAR / PASSED / 2 {
-            pass();
-        }
-    }
-    while ticks() < until {}
 }

@@ -14,12 +14,12 @@ mod arch;
 mod herd;
 mod watch;
 
-use herd::{spin_until, Due, Herd};
+use herd::{Due, Herd};
 use sandglass::boot::SCHED_CONTEXT;
 use sandglass::cap::SchedParams;
 use sandglass::testing::{Suite, TestResult};
 use sandglass::thread::{Thread, ThreadParams};
-use sandglass::time::ticks;
+use sandglass::time::{spin_until, ticks};
 use sandglass::{ensure, println, BootInfo, Process, SetupError};
 use watch::Log;
 

@@ -37,6 +37,19 @@ pub fn pass() {
     }
 }
 
+/// Ticks before the end of a wait from which on every reading of the counter counts: more than a call of the kernel takes.
+const FAR: u64 = 32_768;
+
+/// Spins until the counter that [`ticks`] reads is at `until` or just behind. As long as that is far away, it looks seldom.
+pub fn spin_until(until: u64) {
+    while ticks() + FAR < until {
+        for _ in 0..FAR / PASSED / 2 {
+            pass();
+        }
+    }
+    while ticks() < until {}
+}
+
 /// Instructions of a step of [`work`].
 pub const STEP: u64 = 4;
 
