@@ -217,10 +217,8 @@ fn print(image: &Image, results: &[Results], with_paths: bool, processor: Option
     for each in results {
         let Case { system, levels, .. } = each.case;
         for (name, cost) in each.figures() {
-            let time = processor.map_or(INSTRUCTIONS.to_owned(), |processor| {
-                format!("cycles, {:.1} us", processor.microseconds(cost))
-            });
-            println!("{} {levels} levels {name}: {cost} {time}", system.name());
+            let cost = show::cost(cost, processor);
+            println!("{} {levels} levels {name}: {cost}", system.name());
             let entry = Entry::ALL.into_iter().find(|entry| entry.name() == name);
             let found = each.entries.iter().find(|(each, _)| Some(*each) == entry);
             if let Some((_, longest)) = found.filter(|_| with_paths) {

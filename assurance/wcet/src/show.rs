@@ -1,14 +1,23 @@
-//! A path as text.
+//! A path as text, and what it costs.
 
 use std::fmt::Write;
 
 use crate::flow::Longest;
 use crate::graph::Graph;
 use crate::image::Image;
+use crate::model::{Processor, INSTRUCTIONS};
 use crate::reduce::Way;
 
 /// Instructions of the cheapest call that is shown.
 const LEAST: i64 = 50;
+
+/// A cost with its unit: instructions, or cycles of a processor, and the time that they take.
+pub fn cost(cost: i64, processor: Option<&Processor>) -> String {
+    match processor {
+        None => format!("{cost} {INSTRUCTIONS}"),
+        Some(processor) => format!("{cost} cycles, {:.1} us", processor.microseconds(cost)),
+    }
+}
 
 /// The calls of a path in their order, with what each costs in instructions, and where it is called.
 pub fn path(image: &Image, longest: &Longest) -> String {

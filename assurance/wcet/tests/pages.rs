@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use sandglass_wcet::model::{Processor, KNOWN};
+use sandglass_wcet::show;
 
 /// System, levels, what: cycles.
 type Recorded = BTreeMap<String, BTreeMap<String, BTreeMap<String, i64>>>;
@@ -46,4 +47,12 @@ fn bounds_in_cycles_are_those_that_are_recorded() {
         read(PAGE).contains(&table),
         "{PAGE} is to have this table:\n{table}"
     );
+}
+
+#[test]
+fn a_cost_has_its_unit() {
+    assert_eq!(show::cost(4148, None), "4148 instructions");
+    let processor = Processor::named("cortex-a8").unwrap();
+    let processor = processor.expect("it is a processor");
+    assert_eq!(show::cost(800, Some(&processor)), "800 cycles, 1.0 us");
 }

@@ -677,8 +677,9 @@ const AFTER_CLIENT: [Beside; 2] = [
         bits: 0..BITS,
     },
 ];
+/// Those who are released just before and behind the client.
 const NEAR_CLIENT: Range<usize> = 240..289;
-/// What follows, `interrupt` uses.
+/// Members that have a part in anything here or in [`interrupt`].
 const OTHERS: u64 = 387;
 /// By how many ticks it varies when a thread starts.
 const START_VARIES: u64 = 8;

@@ -173,6 +173,18 @@ mod tests {
         assert_eq!(tsc.us_to_ticks(u64::MAX), u64::MAX);
         assert_eq!(Tsc::new(0), None);
     }
+
+    #[test]
+    fn a_wait_ends_at_its_tick_or_behind_it() {
+        for far in [0, 1, FAR, 3 * FAR + 1] {
+            let until = ticks() + far;
+            spin_until(until);
+            assert!(ticks() >= until, "{far}");
+        }
+        // What is past is over.
+        spin_until(0);
+    }
+
     #[test]
     fn a_tick_need_not_be_a_whole_part_of_a_microsecond() {
         let tsc = Tsc::from_hz(62_500_000).unwrap();

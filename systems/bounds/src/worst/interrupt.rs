@@ -19,10 +19,13 @@ const AFTER_INTERRUPTED: [Beside; 1] = [Beside {
     priority: RUNS,
     bits: 0..BITS,
 }];
-/// A period in which one sees how long that takes, µs, and a pause in which somebody else must have run.
-const SEEN_US: u64 = 20_000;
-const PAUSE_US: u64 = 1;
+/// And those just before and behind it.
 const NEAR_INTERRUPTED: Range<usize> = 338..387;
+
+/// A period that is short enough to be waited for, µs.
+const SEEN_US: u64 = 20_000;
+/// Between two looks at the counter, so many µs pass only if somebody else has run.
+const PAUSE_US: u64 = 1;
 
 impl Scene {
     pub(super) fn is_interrupted(&self, lab: &mut Lab, timer: Timer) -> Result<(), SetupError> {
@@ -39,7 +42,7 @@ impl Scene {
         let later = self.pieces_later(lab, timer)?;
         self.driver_waits(lab, timer)?;
         let period_us = period_until(lab, release);
-        let start = (release - lab.us_to_ticks(period_us)).wrapping_sub(later);
+        let start = (release - lab.us_to_ticks(period_us)).saturating_add_signed(-later);
         let (pieces, left_us) = self.interrupted_has_pieces(lab, start, period_us)?;
         let (due, latest) = self.somebody_falls_due(lab)?;
         spin_until(latest);
@@ -77,8 +80,8 @@ impl Scene {
     }
 
     /// How much later than others that start when it does, and wait for as long, who is interrupted runs again, in ticks: the
-    /// first pieces of its budget are joined, as each is less than the least budget. If earlier, that is below zero.
-    fn pieces_later(&self, lab: &mut Lab, timer: Timer) -> Result<u64, SetupError> {
+    /// first pieces of its budget are joined, as each is less than the least budget. Below zero if earlier.
+    fn pieces_later(&self, lab: &mut Lab, timer: Timer) -> Result<i64, SetupError> {
         let release = ticks() + lab.us_to_ticks(SEEN_US);
         self.spends_until(lab, lab.crowd.members()[0], RUNS, release)?;
         let usual = self.sees_release(lab)? - release;
@@ -93,7 +96,8 @@ impl Scene {
         timer.expired(0)?;
         lab.process.resources.delete(pieces)?;
         interrupted.context.bind(interrupted.tcb)?;
-        Ok(release.wrapping_sub(start + lab.us_to_ticks(SEEN_US) + usual))
+        let expected = start + lab.us_to_ticks(SEEN_US) + usual;
+        Ok(release.cast_signed() - expected.cast_signed())
     }
 
     /// Lets others run, until one that waits for its release does: when that was, in ticks.
