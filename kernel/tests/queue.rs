@@ -249,3 +249,14 @@ fn ready_queues_answer_like_a_deque_for_each_priority() {
         }
     });
 }
+
+/// What is due beyond the greatest key is due with it: no period of these clocks is that long.
+#[test]
+fn keys_are_in_the_order_of_their_numbers() {
+    const GREATEST: u64 = (1 << 63) - 1;
+    proptest!(config(), |(first in any::<u64>(), second in any::<u64>())| {
+        let [one, other] = [first, second].map(Key::new);
+        prop_assert_eq!(one.number(), first.min(GREATEST));
+        prop_assert_eq!(one.cmp(&other), first.min(GREATEST).cmp(&second.min(GREATEST)));
+    });
+}

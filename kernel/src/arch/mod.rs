@@ -62,7 +62,7 @@ pub use trap::Trap;
 #[cfg(not(target_os = "none"))]
 pub use hosted::aside;
 #[cfg(not(target_os = "none"))]
-pub use hosted::words::{append_first_bit, copy_words, opaque, opaque_word};
+pub use hosted::words::{append_first_bit, copy_words, opaque, opaque_pointer, opaque_word};
 #[cfg(not(target_os = "none"))]
 pub use hosted::Machine;
 #[cfg(target_os = "none")]
@@ -70,7 +70,7 @@ pub use isa::machine::platform::Machine;
 #[cfg(target_os = "none")]
 pub use isa::machine::words::{append_first_bit, copy_words, opaque};
 #[cfg(target_os = "none")]
-pub use opaque::opaque_word;
+pub use opaque::{opaque_pointer, opaque_word};
 
 use crate::cores::CoreId;
 use abi::{Irq, Line, Space};

@@ -11,3 +11,14 @@ pub fn opaque_word(value: u64) -> u64 {
     }
     value
 }
+
+/// The same of an address.
+#[inline(always)]
+pub fn opaque_pointer<T>(pointer: *mut T) -> *mut T {
+    let mut pointer = pointer;
+    // SAFETY: no instruction, and the same pointer.
+    unsafe {
+        core::arch::asm!("/* {} */", inout(reg) pointer, options(nomem, nostack, preserves_flags));
+    }
+    pointer
+}

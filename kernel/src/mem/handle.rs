@@ -46,6 +46,12 @@ impl<T> Ref<T> {
         PhysAddr::new(self.address.get())
     }
 
+    /// The same, as a number.
+    #[inline(always)]
+    pub(in crate::mem) const fn number(self) -> NonZeroU64 {
+        self.address
+    }
+
     /// A handle for the object at `address`.
     ///
     /// # Safety

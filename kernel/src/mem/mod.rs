@@ -19,6 +19,7 @@
 //! That a stored handle is not stale is the deletion invariant: the last capability to an object
 //! goes only after every field that names the object has been cleared.
 
+mod branch;
 mod handle;
 #[cfg(feature = "trace")]
 mod log;
@@ -32,6 +33,7 @@ mod tagged;
 pub mod user;
 
 pub use crate::arch::PhysAddr;
+pub use branch::{Branch, Fork, Forked, Key};
 pub use handle::Ref;
 #[cfg(feature = "trace")]
 pub use log::Log;

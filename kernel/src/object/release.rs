@@ -168,33 +168,32 @@ impl ReleaseQueues {
     #[inline(never)]
     pub fn insert(&self, k: &Kernel, thread: Ref<Tcb>, time: u64) {
         let priority = thread.at(k).priority();
-        self.of(priority).insert_timed(k, thread, time);
+        let queue = self.of(priority);
+        queue.insert_timed(k, thread, time);
         thread.at(k).set_place(k, Place::Release);
-        self.first_changed(k, priority);
+        self.taken.insert(priority);
+        self.first_changed(priority, queue.first_time(k));
     }
 
     /// Takes `thread`, which waits here, out.
     #[inline(never)]
     pub fn remove(&self, k: &Kernel, thread: Ref<Tcb>) {
         let priority = thread.at(k).priority();
-        self.of(priority).remove(k, thread);
         thread.at(k).set_place(k, Place::None);
-        self.first_changed(k, priority);
+        let queue = self.of(priority);
+        if queue.is_only(k, thread) {
+            queue.clear();
+            self.taken.remove(priority);
+            self.first_changed(priority, NEVER);
+        } else {
+            queue.detach(k, thread);
+            self.first_changed(priority, queue.first_time(k));
+        }
     }
 
-    /// Brings the tournament up to date with the first thread of `priority`.
-    #[inline(always)]
-    fn first_changed(&self, k: &Kernel, priority: u8) {
-        let time = match self.of(priority).first() {
-            Some(first) => {
-                self.taken.insert(priority);
-                first.at(k).links().key().time()
-            }
-            None => {
-                self.taken.remove(priority);
-                NEVER
-            }
-        };
+    /// Brings the tournament up to date with the first thread of `priority`, which waits until `time`.
+    #[inline(never)]
+    fn first_changed(&self, priority: u8, time: u64) {
         let mut at = PRIORITIES + usize::from(priority);
         self.node(at).set(time);
         for _ in turns::<{ DEPTH as u64 - 1 }, _>(1..DEPTH) {

@@ -134,7 +134,6 @@ pub struct Tcb {
     notification: Cell<Option<Ref<Notification>>>,
     fpu: FpuState,
     buffer_address: Cell<u64>,
-    // Near the mark of an address that names a node (`queue`): so each step of a search takes two instructions less.
     links: Links,
     ready_links: ReadyLinks,
     fault: Cell<Option<Fault>>,
@@ -151,6 +150,7 @@ pub mod offset {
     use super::Tcb;
 
     pub const REGISTERS: usize = offset_of!(Tcb, context);
+    pub const LINKS_FORK: usize = offset_of!(Tcb, links) + super::Links::FORK;
     pub const SCHED_CONTEXT: usize = offset_of!(Tcb, sched_context);
     pub const PLACE: usize = offset_of!(Tcb, place);
     pub const FULL_RESTORE: usize = offset_of!(Tcb, full_restore);
@@ -164,8 +164,8 @@ pub mod offset {
 }
 
 impl Tcb {
-    /// A new thread in `domain` (03, section 4.0): inactive, of priority 0, without anything.
-    pub const fn new(domain: u8) -> Self {
+    /// A new thread in `domain` (03, section 4.0), at `own`: inactive, of priority 0, without anything.
+    pub const fn new(own: Ref<Tcb>, domain: u8) -> Self {
         Tcb {
             slots: [const { Slot::new() }; TcbSlot::COUNT as usize],
             context: Context::new(),
@@ -176,7 +176,7 @@ impl Tcb {
             yield_to: Cell::new(None),
             buffer_address: Cell::new(0),
             fault: Cell::new(None),
-            links: Links::new(),
+            links: Links::new(own),
             ready_links: ReadyLinks::new(),
             place: Cell::new(Place::None),
             priority: Cell::new(0),

@@ -24,8 +24,10 @@ const APART: [&str; 4] = ["arch", "boot", "trace", "mem/log.rs"];
 /// Maximum lines of the generic kernel, and of one of its functions: 8,000 for what it does, and what it does once more,
 /// quicker (`fast/`); 110 by which its longest paths are shorter: loops taken apart, where the compiler does not;
 /// 40 for queues that are lists while they are emptied; 70 for a level of a lookup in ten instructions, and for senders that
-/// take other places while they are cancelled; 35 for what entry and exit know of a core, which was in `arch/`.
-const LINES: usize = 9_505;
+/// take other places while they are cancelled; 35 for what entry and exit know of a core, which was in `arch/`; 165 for a search
+/// whose steps do not ask whether they are at a leaf (`mem/branch.rs`); 80 for what paths are longest, and which are never
+/// gone.
+const LINES: usize = 9_750;
 const FUNCTION: usize = 60;
 
 /// What was counted.

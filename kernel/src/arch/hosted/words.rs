@@ -30,6 +30,12 @@ pub fn opaque_word(value: u64) -> u64 {
     core::hint::black_box(value)
 }
 
+/// `pointer`; on a bare machine, the compiler knows nothing of it from here on.
+#[inline(always)]
+pub fn opaque_pointer<T>(pointer: *mut T) -> *mut T {
+    pointer
+}
+
 /// `number` with the first bit of `bits` behind its own, and the bits behind that.
 pub fn append_first_bit(number: u64, bits: u64) -> (u64, u64) {
     (number << 1 | bits >> 63, bits << 1)

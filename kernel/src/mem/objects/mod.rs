@@ -11,9 +11,10 @@ pub mod region;
 
 pub use ram::Ram;
 
-use super::{FixedSize, Kind, Memory, Object, Ref, Slot};
+use super::{FixedSize, Forked, Kind, Memory, Object, Ref, Slot};
 use crate::arch::Platform;
 use crate::object::cnode::CNode;
+use crate::object::tcb;
 use crate::object::{Endpoint, Notification, Queued, Reply, SchedContext, Tcb, TcbSlot};
 
 macro_rules! objects {
@@ -81,4 +82,9 @@ fn wrapped(i: u8, capacity: u8) -> u8 {
     } else {
         0
     }
+}
+
+// SAFETY: that is where it is.
+unsafe impl Forked for Tcb {
+    const FORK: usize = tcb::offset::LINKS_FORK;
 }

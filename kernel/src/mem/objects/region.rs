@@ -58,22 +58,25 @@ impl Region {
 
     /// Places an object. `None`, and the region is lost, if it does not fit or is a device's.
     pub fn into_object<T: FixedSize>(self, k: &mut Memory, value: T) -> Option<Tagged> {
-        Some(Tagged::object(self.place(k, value)?, 0))
+        Some(Tagged::object(self.place(k, |_| value)?, 0))
     }
 
-    fn place<T: Object>(self, k: &mut Memory, value: T) -> Option<Ref<T>> {
+    /// Places what `value` makes, given the handle of the object that it will be.
+    #[inline(always)]
+    fn place<T: Object>(self, k: &mut Memory, value: impl FnOnce(Ref<T>) -> T) -> Option<Ref<T>> {
         if self.device || size_of::<T>() > 1 << self.bits || align_of::<T>() > 1 << self.bits {
             return None;
         }
         // SAFETY: the region is RAM below the end of the machine, unused, large enough and
-        // aligned; `&mut Memory` excludes any borrow of what was there before.
+        // aligned; `&mut Memory` excludes any borrow of what was there before, and of what will be.
         unsafe {
+            let object = Ref::mint(self.start.get())?;
             k.machine
                 .base()
                 .wrapping_add(self.start.get() as usize)
                 .cast::<T>()
-                .write(value);
-            Ref::mint(self.start.get())
+                .write(value(object));
+            Some(object)
         }
     }
 
@@ -92,14 +95,15 @@ impl Region {
     /// Places a thread of `domain`.
     #[inline(never)]
     pub fn into_tcb(self, k: &mut Memory, domain: u8) -> Option<Tagged> {
-        self.into_object(k, Tcb::new(domain))
+        let thread = self.place(k, |own| Tcb::new(own, domain))?;
+        Some(Tagged::object(thread, 0))
     }
 
     /// Places a scheduling context that fills the region; its refills are the zeroes behind it.
     pub fn into_sched_context(self, k: &mut Memory) -> Option<Tagged> {
         let bits = self.bits;
         Some(Tagged::object(
-            self.place(k, SchedContext::new(bits))?,
+            self.place(k, |_| SchedContext::new(bits))?,
             u64::from(bits),
         ))
     }

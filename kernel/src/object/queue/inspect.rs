@@ -1,6 +1,6 @@
 //! A look into [`Queue`] and [`Links`].
 
-use super::{Branch, Key, Links, EQUAL, RIGHT, UNUSED, USED};
+use super::{Branch, Key, Links, EQUAL, RIGHT, USED};
 use crate::inspect::{AboveView, BranchView, LinksView, NodeView, QueueView};
 use crate::mem::{Packed, Ref};
 use crate::object::{Queue, Tcb};
@@ -9,7 +9,7 @@ use crate::Kernel;
 impl Key {
     /// The rank of a ranked key.
     pub fn rank(self) -> u8 {
-        (self.0 >> Self::POSITION_BITS) as u8
+        (self.number() >> Self::POSITION_BITS) as u8
     }
 
     /// Whether it has `bit`.
@@ -30,15 +30,15 @@ impl Links {
         LinksView {
             prev: self.prev.get(),
             next: self.next.get(),
-            key: self.key.get(),
+            key: self.key(),
             first_equal: self.first_equal.get(),
             last_equal: above_leaf.get().filter(|_| above_leaf.flags() & EQUAL != 0),
             leaf: (above_leaf.flags() & EQUAL == 0).then(|| above(above_leaf)),
-            node: (self.bit.get() != UNUSED).then(|| NodeView {
-                bit: (self.bit.get() & !USED).into(),
-                left: self.left.get(),
+            node: self.has_node().then(|| NodeView {
+                bit: (self.fork.bit() & !USED).into(),
+                left: self.fork.agreed(),
                 above: above(self.above_node.get()),
-                branches: self.branches.each_ref().map(|cell| branch(cell.get())),
+                branches: [0, 1].map(|side| branch(Some(self.fork.branch(side).get()))),
             }),
         }
     }
@@ -51,11 +51,11 @@ fn above(word: Packed<Tcb>) -> AboveView {
     }
 }
 
-fn branch(word: Branch) -> BranchView {
-    match (word.get_marked(), word.get()) {
-        (Some(node), _) => BranchView::Node(node),
-        (None, Some(leaf)) => BranchView::Leaf(leaf),
-        (None, None) => BranchView::Nowhere,
+fn branch(link: Option<Branch>) -> BranchView {
+    match link {
+        Some(link) if link.is_node() => BranchView::Node(link.thread()),
+        Some(link) => BranchView::Leaf(link.thread()),
+        None => BranchView::Nowhere,
     }
 }
 
