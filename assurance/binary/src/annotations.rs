@@ -38,13 +38,22 @@ pub struct Record {
 }
 
 /// The marks, by their numbers.
-pub const MARKS: [(&str, u64); 6] = [
+pub const MARKS: [(&str, u64); 15] = [
     ("invocation", 1),
     ("commit", 2),
     ("reception", 3),
     ("sending", 4),
     ("capabilities", 5),
     ("planning", 6),
+    ("offer", 7),
+    ("message", 8),
+    ("direct", 9),
+    ("staying", 10),
+    ("ready", 11),
+    ("preemption", 12),
+    ("last object", 13),
+    ("candidate", 14),
+    ("keeping", 15),
 ];
 
 /// Levels of capability spaces, as a number of a record: how many is a parameter of the analysis.

@@ -193,8 +193,26 @@ pub const RECEPTION: u64 = 3;
 pub const SENDING: u64 = 4;
 /// Marks: capabilities of a message are looked up.
 pub const CAPABILITIES: u64 = 5;
-/// Marks: the longest of the straight lines plans a system call, since the budget lasts.
+/// Marks: a straight line plans an interrupt, or the longest of them a system call, since the budget lasts.
 pub const PLANNING: u64 = 6;
+/// Marks: the reply object of a receive phase is looked up.
+pub const OFFER: u64 = 7;
+/// Marks: somebody is answered who has no fault.
+pub const MESSAGE: u64 = 8;
+/// Marks: a straight line has found the reply object in one step.
+pub const DIRECT: u64 = 9;
+/// Marks: the current thread could go on when it is decided who runs.
+pub const STAYING: u64 = 10;
+/// Marks: the first of those that are ready is to run.
+pub const READY: u64 = 11;
+/// Marks: somebody is due when the current thread is to go on.
+pub const PREEMPTION: u64 = 12;
+/// Marks: Retype has made the last of its objects.
+pub const LAST_OBJECT: u64 = 13;
+/// Marks: the current thread does not go on, and another was woken.
+pub const CANDIDATE: u64 = 14;
+/// Marks: nothing has been decided against the current thread when an event ends.
+pub const KEEPING: u64 = 15;
 
 /// What was invoked was checked, and is done now: no slot that it named was missing.
 #[inline(always)]

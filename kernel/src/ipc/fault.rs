@@ -6,7 +6,7 @@ use sandglass_abi::message::{MessageInfo, REGISTER_MRS};
 use super::{endpoint, Message, Writer};
 use crate::arch::abi::debug_fault;
 use crate::arch::bounds::turns;
-use crate::arch::{Context, Transfer};
+use crate::arch::{Context, MessageRegister, Transfer};
 use crate::cap::EndpointCap;
 use crate::mem::objects::tcb_slot;
 use crate::mem::Ref;
@@ -181,33 +181,53 @@ pub fn apply_reply(k: &Kernel, sender: Ref<Tcb>, thread: Ref<Tcb>) -> bool {
         Some(Fault::UserException { .. }) => {
             set_registers(k, sender, thread, Transfer::UserException)
         }
-        Some(Fault::UnknownSyscall { .. }) => set_long(k, sender, thread, Transfer::UnknownSyscall),
-        Some(Fault::Timeout { .. }) => set_long(k, sender, thread, Transfer::TimeoutReply),
+        Some(Fault::UnknownSyscall { .. }) => answer_unknown_syscall(k, sender, thread),
+        Some(Fault::Timeout { .. }) => answer_timeout(k, sender, thread),
         Some(Fault::Debug(event)) => debug_fault::answered(event, k, sender, thread),
     }
 }
 
-/// As [`set_registers`], of one of the longer orders.
+/// As [`set_registers`], of an unknown system call.
 #[inline(never)]
-fn set_long(k: &Kernel, sender: Ref<Tcb>, thread: Ref<Tcb>, order: Transfer) -> bool {
-    set_registers(k, sender, thread, order)
+fn answer_unknown_syscall(k: &Kernel, sender: Ref<Tcb>, thread: Ref<Tcb>) -> bool {
+    set_registers(k, sender, thread, Transfer::UnknownSyscall)
 }
 
-/// Sets the registers of `thread` that the message of `sender` has in the given order. Returns
+/// As [`set_registers`], of a budget that was used up.
+#[inline(never)]
+fn answer_timeout(k: &Kernel, sender: Ref<Tcb>, thread: Ref<Tcb>) -> bool {
+    set_registers(k, sender, thread, Transfer::TimeoutReply)
+}
+
+/// Sets the registers of `thread` that the message of `sender` has in the given order, which the compiler is to know. Returns
 /// whether the message's label says that the thread goes on.
 #[inline(always)]
 fn set_registers(k: &Kernel, sender: Ref<Tcb>, thread: Ref<Tcb>, order: Transfer) -> bool {
     let info = MessageInfo::from_raw(sender.at(k).context().info());
     let reply = Message::new(k, sender, info);
-    let context = thread.at(k).context();
-    // Those that come in registers by themselves: where the others are is known then.
-    let in_registers = 0..reply.length().min(REGISTER_MRS);
-    context.transfer_set::<{ REGISTER_MRS as u64 }>(k, order, in_registers, |i| {
-        reply.word(k, sender, i)
-    });
+    let (from, context) = (sender.at(k).context(), thread.at(k).context());
+    let length = reply.length();
+    // One after the other: a loop costs more.
+    let from_register = |i, register| {
+        if i < length {
+            context.transfer_set_at(k, order, i, from.message(register));
+        }
+    };
+    let [first, second, third, fourth] = MessageRegister::ALL;
+    from_register(0, first);
+    from_register(1, second);
+    from_register(2, third);
+    from_register(3, fourth);
     if let Some(words) = reply.behind_registers(k) {
-        const MOST: u64 = (Transfer::LONGEST_REPLY - REGISTER_MRS) as u64;
-        context.transfer_set::<MOST>(k, order, REGISTER_MRS..reply.length(), words);
+        const { assert!(REGISTER_MRS == 4 && Transfer::LONGEST_REPLY <= 36) };
+        macro_rules! from_buffer {
+            ($($i:literal)*) => {
+                $(if $i < length {
+                    context.transfer_set_at(k, order, $i, words($i));
+                })*
+            };
+        }
+        from_buffer!(4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35);
     }
     if info.length() > 0 {
         thread.at(k).forget_progress(k);

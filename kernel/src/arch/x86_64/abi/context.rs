@@ -323,6 +323,14 @@ impl Context {
         Some(self.get(*transfer.registers().get(i)?))
     }
 
+    /// Sets register `i` of the order `transfer` to `value`, sanitised; nothing past its end. The compiler is to know which.
+    #[inline(always)]
+    pub fn transfer_set_at(&self, k: &impl Owner, transfer: Transfer, i: usize, value: u64) {
+        if let Some(&register) = transfer.registers().get(i) {
+            self.set(k, register, sanitise(register, value));
+        }
+    }
+
     /// Sets the registers of the order `transfer` at `places`, at most `MOST`, to what `word` says of each, sanitised; nothing
     /// past its end.
     #[inline(always)]
@@ -422,6 +430,7 @@ impl MessageRegister {
 }
 
 /// A value that user level wants in `register`, made harmless (07, section 1.3).
+#[inline(always)]
 fn sanitise(register: Register, value: u64) -> u64 {
     match register {
         Register::Rflags => ((value | RFLAGS_FIXED) & !RFLAGS_CLEARED) & 0xfff,
