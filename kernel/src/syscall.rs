@@ -6,13 +6,13 @@ use sandglass_abi::syscall::Syscall;
 use crate::arch::abi::context::{Context, MessageRegister};
 use crate::arch::abi::invoke::profile;
 use crate::arch::bounds;
-use crate::cap::lookup;
+use crate::cap::{lookup, ReplyCap};
 use crate::invoke::{self, Error, Invocation, Outcome, Stop};
 use crate::ipc::caps;
 use crate::ipc::endpoint::{self, SendOptions};
 use crate::ipc::{fault, notification, reply, timeout, ExtraCaps, Message, Phases};
 use crate::mem::Ref;
-use crate::object::{Fault, LookupFailure, State, Tcb};
+use crate::object::{Fault, LookupFailure, Reply, State, Tcb};
 use crate::time::{account, Preempted, Turn};
 use crate::{debug, Kernel};
 
@@ -20,6 +20,8 @@ use crate::{debug, Kernel};
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Over,
+    /// So is it; and the capability was that of this reply object.
+    OverFor(Ref<Reply>),
     /// The whole system call is to be executed again.
     Abandoned,
 }
@@ -76,6 +78,7 @@ fn trace_call(k: &Kernel, caller: Ref<Tcb>, number: u64) -> bool {
 #[inline(always)]
 pub fn perform(k: &mut Kernel, turn: &Turn, caller: Ref<Tcb>, phases: Phases) {
     caller.at(k).age_progress(k);
+    let mut offered = None;
     if phases.has(Phases::INVOKE) {
         let context = caller.at(k).context();
         let cptr = if phases.has(Phases::ELSEWHERE) {
@@ -83,12 +86,15 @@ pub fn perform(k: &mut Kernel, turn: &Turn, caller: Ref<Tcb>, phases: Phases) {
         } else {
             context.cap_register()
         };
-        if invoke(k, turn, caller, cptr, phases) == Phase::Abandoned {
-            return;
+        match invoke(k, turn, caller, cptr, phases) {
+            Phase::Abandoned => return,
+            // What it answers by is what it receives with: an answer fills slots that are empty, and changes no others.
+            Phase::OverFor(reply) if phases.has(Phases::TO_REPLY) => offered = Some(reply),
+            _ => {}
         }
     }
     if phases.has(Phases::RECEIVE) {
-        receive(k, turn, caller, phases);
+        receive(k, turn, caller, phases, offered);
     } else if phases.has(Phases::YIELDS) {
         account::yield_rest(k, turn);
     }
@@ -121,7 +127,7 @@ fn set_tls_base(k: &Kernel, caller: Ref<Tcb>, number: u64) -> bool {
 #[inline(always)]
 fn invoke(k: &mut Kernel, turn: &Turn, caller: Ref<Tcb>, cptr: u64, phases: Phases) -> Phase {
     bounds::mark::<{ bounds::SENDING }>();
-    let Some(slot) = lookup::slot(k, lookup::cspace(k, caller), cptr) else {
+    let Some(slot) = lookup::invoked_slot(k, lookup::cspace(k, caller), cptr) else {
         return unreachable_cap(k, turn, caller, phases, cptr);
     };
     let info = MessageInfo::from_raw(caller.at(k).context().info());
@@ -132,7 +138,11 @@ fn invoke(k: &mut Kernel, turn: &Turn, caller: Ref<Tcb>, cptr: u64, phases: Phas
         let message = *known.insert(Message::new(k, caller, info));
         match caps::look_up(k, caller, &message, info.extra_caps(), &mut found) {
             Ok(()) => &found,
-            Err(bad) => return unreachable_cap(k, turn, caller, phases, bad.cptr),
+            Err(bad) => {
+                let _ = unreachable_cap(k, turn, caller, phases, bad.cptr);
+                let reply = slot.at(k).cap().reply();
+                return reply.map_or(Phase::Over, |cap| Phase::OverFor(cap.object));
+            }
         }
     } else {
         &ExtraCaps::NONE
@@ -153,13 +163,7 @@ fn invoke(k: &mut Kernel, turn: &Turn, caller: Ref<Tcb>, cptr: u64, phases: Phas
         return Phase::Over;
     }
     if let Some(cap) = cap.reply() {
-        return match reply::reply(k, turn, caller, cap, extra) {
-            Ok(()) => succeed(k, caller, is_call),
-            Err(Preempted) => {
-                caller.at(k).set_state(k, State::Restart);
-                abandon(k, turn)
-            }
-        };
+        return answer_by(k, turn, caller, is_call, cap, extra);
     }
     if let Some(cap) = cap.notification() {
         if !cap.rights.write() || !cap.object.at(k).queue().admits() {
@@ -177,6 +181,28 @@ fn invoke(k: &mut Kernel, turn: &Turn, caller: Ref<Tcb>, cptr: u64, phases: Phas
         phases,
     };
     invoke_object(k, turn, &call)
+}
+
+/// The message of `caller` is the answer to whoever waits for it with the reply object.
+#[inline(always)]
+fn answer_by(
+    k: &Kernel,
+    turn: &Turn,
+    caller: Ref<Tcb>,
+    is_call: bool,
+    cap: ReplyCap,
+    extra: &ExtraCaps,
+) -> Phase {
+    match reply::reply(k, turn, caller, cap, extra) {
+        Ok(()) => {
+            let _ = succeed(k, caller, is_call);
+            Phase::OverFor(cap.object)
+        }
+        Err(Preempted) => {
+            caller.at(k).set_state(k, State::Restart);
+            abandon(k, turn)
+        }
+    }
 }
 
 /// The invocation of an object that the kernel implements.
@@ -257,9 +283,9 @@ fn unreachable_cap(k: &Kernel, turn: &Turn, caller: Ref<Tcb>, phases: Phases, cp
     Phase::Over
 }
 
-/// The receive phase of `caller` (01, section 5.2).
+/// The receive phase of `caller` (01, section 5.2): with the reply object `known`, if that is known before.
 #[inline(always)]
-fn receive(k: &Kernel, turn: &Turn, caller: Ref<Tcb>, phases: Phases) {
+fn receive(k: &Kernel, turn: &Turn, caller: Ref<Tcb>, phases: Phases, known: Option<Ref<Reply>>) {
     const UNUSABLE: LookupFailure = LookupFailure::MissingCapability { bits_left: 0 };
     bounds::mark::<{ bounds::RECEPTION }>();
     let cptr = caller.at(k).context().cap_register();
@@ -274,8 +300,9 @@ fn receive(k: &Kernel, turn: &Turn, caller: Ref<Tcb>, phases: Phases) {
         if !cap.rights.read() || !cap.object.at(k).queue().admits() {
             return cap_fault(k, turn, caller, cptr, true, UNUSABLE);
         }
-        let mut offered = None;
-        if phases.has(Phases::WITH_REPLY) {
+        let mut offered = known.filter(|_| phases.has(Phases::WITH_REPLY));
+        if offered.is_none() && phases.has(Phases::WITH_REPLY) {
+            bounds::mark::<{ bounds::OFFER }>();
             let cptr = caller.at(k).context().reply_register();
             let Some(slot) = lookup::slot(k, space, cptr) else {
                 let failure = lookup::failure(k, space, cptr);

@@ -146,6 +146,12 @@ fn mismatch(node: CNodeCap, rest: u64, left: u32) -> LookupFailure {
 /// some may be left over. `None` if there is none; [`failure`] tells why.
 #[inline(never)]
 pub fn slot(k: &View, root: Capability, cptr: u64) -> Option<Ref<Slot>> {
+    invoked_slot(k, root, cptr)
+}
+
+/// The same of what is invoked: where it is used, so that limits of paths tell it apart.
+#[inline(always)]
+pub fn invoked_slot(k: &View, root: Capability, cptr: u64) -> Option<Ref<Slot>> {
     walk(k, root, cptr, WORD_BITS).map(|found| found.slot)
 }
 

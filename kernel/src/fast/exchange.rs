@@ -5,6 +5,7 @@ use super::handover::{self, lend, Payer};
 use super::meeting::Meeting;
 use super::wait::{self, Reception};
 use super::{Due, Line, Outcome, Request, Switch};
+use crate::arch::bounds;
 use crate::cap::lookup;
 use crate::ipc::{fault, reply};
 use crate::mem::Ref;
@@ -59,6 +60,7 @@ impl Line for ReplyRecv {
     #[inline(always)]
     fn plan(k: &View, core: &Core, server: Ref<Tcb>, request: Request) -> Option<ReplyRecv> {
         let (reply, caller) = caller(k, server)?;
+        bounds::mark::<{ bounds::DIRECT }>();
         if caller.at(k).fault().is_some() {
             return Some(ReplyRecv::AnswersFault);
         }

@@ -4,6 +4,7 @@ use super::meeting::Meeting;
 use super::signal::Signal;
 use super::Outcome;
 use crate::arch::abi::{Irq, Line};
+use crate::arch::bounds;
 use crate::arch::Platform;
 use crate::ipc::fault;
 use crate::mem::Ref;
@@ -21,6 +22,7 @@ pub struct Interrupt {
 impl Interrupt {
     #[inline(always)]
     pub fn plan(k: &View, current: Ref<Tcb>, irq: Irq) -> Option<Interrupt> {
+        bounds::mark::<{ bounds::PLANNING }>();
         let line = k.irqs.line(irq)?;
         let cap = k.irqs.slot(irq)?.at(k).cap().notification()?;
         if !cap.rights.write() {

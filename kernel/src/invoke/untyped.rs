@@ -231,6 +231,7 @@ fn commit(k: &mut Kernel, caller: Ref<Tcb>, retype: Retype) -> Result<(), Preemp
         };
         derivation::insert_new(k, retype.untyped, slot, Capability::original(word));
         if i + 1 == count {
+            bounds::mark::<{ bounds::LAST_OBJECT }>();
             break;
         }
         if account::preemption_point(k).is_err() {

@@ -2,6 +2,7 @@
 //! aborted (04, section 7; thesis, section 7.2.2).
 
 use super::{endpoint, fault, stall, timeout, ExtraCaps};
+use crate::arch::bounds;
 use crate::cap::ReplyCap;
 use crate::mem::Ref;
 use crate::object::{Above, Reply, SchedContext, State, Tcb, TcbSlot};
@@ -152,6 +153,7 @@ pub fn reply(
     let tcb = caller.at(k);
     let answered = tcb.fault();
     if answered.is_none() {
+        bounds::mark::<{ bounds::MESSAGE }>();
         endpoint::transfer_message(k, sender, caller, 0, |info| {
             endpoint::give(k, caller, None, cap.can_grant, info, extra)
         });
