@@ -5,7 +5,7 @@ mod host;
 
 use crate::arch::abi::Exception;
 pub use crate::arch::Trap;
-use crate::arch::{aside, spaces};
+use crate::arch::{aside, bounds, spaces};
 use crate::debug::{self, check};
 use crate::fast::{self, Line, Outcome, Request, Switch};
 use crate::invoke::irq;
@@ -219,11 +219,12 @@ fn leave(k: &mut Kernel, turn: &Turn, before: Option<Ref<Tcb>>, exit: Exit) -> N
 /// Whether an event that found `thread` running has changed nothing about who runs, and on what.
 #[inline(always)]
 fn goes_on(k: &Kernel, turn: &Turn, thread: Ref<Tcb>) -> bool {
+    if !turn.keeps_current() {
+        return false;
+    }
+    bounds::mark::<{ bounds::KEEPING }>();
     let core = k.core();
-    turn.keeps_current()
-        && !core.is_anybody_due()
-        && !core.reprogram()
-        && thread.at(k).state() == State::Running
+    !core.is_anybody_due() && !core.reprogram() && thread.at(k).state() == State::Running
 }
 
 /// Ends an event that found `before` running, where the scheduler decides who runs. Once, for all.

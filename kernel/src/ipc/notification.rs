@@ -41,10 +41,17 @@ fn deliver(
     recipient.at(k).set_state(k, State::Running);
     trace!(k, wake(recipient));
     recipient.at(k).context().set_badge(k, badge);
-    match recipient.at(k).sched_context() {
-        Some(_) => context::wake_refills(k, recipient),
-        None => context::donate_of_notification(k, turn, notification, recipient),
+    if recipient.at(k).sched_context().is_some() {
+        context::wake_refills(k, recipient);
+    } else if context::donate_of_notification(k, turn, notification, recipient) {
+        return;
     }
+    goes_on(k, turn, recipient);
+}
+
+/// `recipient` does not wait for its release. Apart, as limits of paths name it.
+#[inline(never)]
+fn goes_on(k: &Kernel, turn: &Turn, recipient: Ref<Tcb>) {
     turn.wake(k, recipient);
 }
 
@@ -55,7 +62,7 @@ pub fn take(k: &Kernel, turn: &Turn, receiver: Ref<Tcb>, notification: Ref<Notif
         return false;
     };
     receiver.at(k).context().set_badge(k, badge);
-    context::donate_of_notification(k, turn, notification, receiver);
+    let _ = context::donate_of_notification(k, turn, notification, receiver);
     true
 }
 

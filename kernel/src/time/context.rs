@@ -57,17 +57,16 @@ pub fn configure(
     context.set_sporadic(k, parameters.sporadic);
 }
 
-/// The thread of `context` waits for its refill if it may not run on what there is now.
-pub fn resume(k: &Kernel, handle: Ref<SchedContext>) {
+/// The thread of `context` waits for its refill if it may not run on what there is now. Returns whether it does.
+pub fn resume(k: &Kernel, handle: Ref<SchedContext>) -> bool {
     let Some(thread) = handle.at(k).thread() else {
-        return;
+        return false;
     };
-    if !schedule::is_schedulable(k, thread) {
-        return;
-    }
-    if !Refills::of(k, handle).usable() {
+    let has_no_time = schedule::is_schedulable(k, thread) && !Refills::of(k, handle).usable();
+    if has_no_time {
         schedule::postpone(k, handle);
     }
+    has_no_time
 }
 
 /// A thread leaves a blocked state: its sporadic context, unless in use, starts its refills anew
@@ -214,26 +213,27 @@ pub fn lend(k: &Kernel, turn: &Turn, handle: Ref<SchedContext>, from: Ref<Tcb>, 
 }
 
 /// The recipient of a signal of `notification` has no context: it gets that of the notification,
-/// if that is free (04, section 7.6).
+/// if that is free (04, section 7.6). Returns whether it waits for its refill from now on.
 #[inline(always)]
 pub fn donate_of_notification(
     k: &Kernel,
     turn: &Turn,
     notification: Ref<Notification>,
     to: Ref<Tcb>,
-) {
+) -> bool {
     if to.at(k).sched_context().is_some() {
-        return;
+        return false;
     }
     let Some(handle) = notification.at(k).sched_context() else {
-        return;
+        return false;
     };
-    if handle.at(k).thread().is_none() {
-        trace!(k, give_of_notification(handle, to));
-        donate(k, turn, handle, to);
-        wake_refills(k, to);
-        resume(k, handle);
+    if handle.at(k).thread().is_some() {
+        return false;
     }
+    trace!(k, give_of_notification(handle, to));
+    donate(k, turn, handle, to);
+    wake_refills(k, to);
+    resume(k, handle)
 }
 
 /// `thread` is about to wait for `notification`: if it runs on the notification's context, it

@@ -13,7 +13,7 @@
 
 use super::turn::Action;
 use super::{account, remote, Refills, Turn};
-use crate::arch::Platform;
+use crate::arch::{bounds, Platform};
 use crate::cores::CORES;
 use crate::mem::Ref;
 use crate::object::{Core, Place, SchedContext, Tcb, DOMAINS};
@@ -228,17 +228,17 @@ pub fn settle_again(k: &Kernel, core: &Core, handle: Ref<SchedContext>) {
     arm_on(k, core);
 }
 
-/// The current thread is to go on: one whose time has come and that would preempt it becomes the
-/// candidate.
+/// The current thread is to go on: one whose time has come and that is above it preempts it.
 #[inline(always)]
 fn release_due(k: &Kernel, turn: &Turn) {
     let core = k.core();
     if !core.is_anybody_due() {
         return;
     }
+    bounds::mark::<{ bounds::PREEMPTION }>();
     let running = core.thread().map(|thread| thread.at(k).priority());
     if let Some(thread) = released_above(k, running).and_then(|due| take_due(k, due)) {
-        turn.action.set(Action::Switch(thread));
+        turn.action.set(Action::Preempt(thread));
     }
 }
 
@@ -283,6 +283,7 @@ fn migrate_current(k: &Kernel, current: Option<Ref<Tcb>>) {
 /// leaves the choice to the queues.
 #[inline(always)]
 fn decide_against(k: &Kernel, action: Action, current: Ref<Tcb>) -> Option<Ref<Tcb>> {
+    bounds::mark::<{ bounds::STAYING }>();
     let core = k.core();
     let running = current.at(k).priority();
     match action {
@@ -299,6 +300,10 @@ fn decide_against(k: &Kernel, action: Action, current: Ref<Tcb>) -> Option<Ref<T
         }
         Action::ChooseWith(woken) if woken != current => {
             enqueue_here(k, woken);
+        }
+        Action::Preempt(due) => {
+            core.ready().enqueue(k, current);
+            return Some(due);
         }
         _ => {}
     }
@@ -320,7 +325,19 @@ fn decide_without(k: &Kernel, action: Action, current: Option<Ref<Tcb>>) -> Opti
             let running = current.map(|thread| thread.at(k).priority());
             (woken, running.is_none_or(|running| priority < running))
         }
-        Action::ChooseWith(woken) => (woken, true),
+        Action::ChooseWith(woken) => {
+            bounds::mark::<{ bounds::CANDIDATE }>();
+            (woken, true)
+        }
+        // The current one is not here any more, and was below.
+        Action::Preempt(due) => {
+            let is_first = current.is_some() || !core.ready().has_above(due.at(k).priority());
+            return if is_first {
+                Some(due)
+            } else {
+                enqueue_here(k, due)
+            };
+        }
         _ => return None,
     };
     let priority = woken.at(k).priority();
@@ -353,7 +370,10 @@ fn enqueue_here(k: &Kernel, thread: Ref<Tcb>) -> Option<Ref<Tcb>> {
 #[inline(always)]
 fn choose(k: &Kernel) -> Option<Ref<Tcb>> {
     let core = k.core();
-    choose_released(k).or_else(|| core.ready().take_first(k))
+    choose_released(k).or_else(|| {
+        bounds::mark::<{ bounds::READY }>();
+        core.ready().take_first(k)
+    })
 }
 
 /// Takes the best of the threads whose time has come out of its queue, if it is to run before all

@@ -21,6 +21,22 @@ pub(super) enum Action {
     ChooseWith(Ref<Tcb>),
     /// A thread that was woken, in no queue.
     Switch(Ref<Tcb>),
+    /// A thread whose time has come, in no queue: above the current one, and above all others whose time has come. When the
+    /// event has ended.
+    Preempt(Ref<Tcb>),
+}
+
+impl Action {
+    /// The thread in no queue that is to run, perhaps.
+    #[inline(always)]
+    fn candidate(self) -> Option<Ref<Tcb>> {
+        match self {
+            Self::Switch(candidate) | Self::ChooseWith(candidate) | Self::Preempt(candidate) => {
+                Some(candidate)
+            }
+            Self::ResumeCurrent | Self::ChooseNew => None,
+        }
+    }
 }
 
 /// The turn. When an event has ended that came to a decision, nothing is demanded any more.
@@ -61,7 +77,7 @@ impl Turn {
     /// A new decision is needed.
     #[inline(always)]
     pub fn reschedule(&self, k: &Kernel) {
-        if let Action::Switch(candidate) | Action::ChooseWith(candidate) = self.action.get() {
+        if let Some(candidate) = self.action.get().candidate() {
             requeue(k, candidate);
         }
         self.action.set(Action::ChooseNew);
