@@ -39,13 +39,15 @@ const IS_LATE: u64 = match LATE {
     _ => 1,
 };
 
-/// Rounds of what is used up, with a search in each but the last; and the parts in which those that come back are moved, as the
-/// ring ends where they lie, or where they go. If the clock is read in time, the head alone comes back.
-type Rounds = Together<{ 1 + 3 * IS_LATE }>;
-type Searches = Together<{ 2 * IS_LATE }>;
-type Parts = Together<{ 6 * IS_LATE }>;
-/// Refills behind the head that are used up: each is a tick, at least.
-type Behind = Together<LATE>;
+/// Refills behind the head that are used up until the clock is read, if any are. Each is what passed between two such readings
+/// at least, to which the way into the kernel belongs that it is here all; but for one: what the last charge that was late left, or
+/// a change of the budget.
+type Behind = Together<IS_LATE>;
+/// The parts in which they are moved, as the ring ends where they lie, or where they go.
+type Parts = Together<IS_LATE>;
+/// Rounds of what is used up, and searches for how much that is.
+type Rounds = Together<{ 1 + IS_LATE }>;
+type Searches = Together<0>;
 
 /// The refills of a context while an operation goes through them: the head, and what follows it in the ring.
 struct Queue<'k> {
@@ -119,11 +121,11 @@ impl<'k> Queue<'k> {
     /// one period later, at the end of the queue. Returns where the head ends then.
     #[inline(always)]
     fn use_whole(&mut self, goal: u64, latest: u64, stood_still: bool) -> u64 {
+        let is_used = |each: Queued| each.start <= goal && each.time < latest;
+        let in_time = cfg!(target_os = "none") || !stood_still && goal < self.third_end();
         let mut turns = Turns::<{ MAX_CHARGED as u64 }>::new();
-        let mut rounds = Rounds::new(!stood_still);
-        let mut searches = Searches::new(!stood_still);
-        let mut parts = Parts::new(!stood_still);
-        let mut behind = Behind::new(!stood_still);
+        let (mut rounds, mut searches) = (Rounds::new(in_time), Searches::new(in_time));
+        let (mut parts, mut behind) = (Parts::new(in_time), Behind::new(in_time));
         let mut left = MAX_CHARGED;
         loop {
             let head_end = self.head_end();
@@ -135,13 +137,35 @@ impl<'k> Queue<'k> {
             // Some may be joined to the last one: it is left to the next round.
             let mut count = 1;
             if goal > head_end && self.queued > 2 {
-                searches.turn();
-                let is_used = |each: Queued| each.start <= goal && each.time < latest;
-                count = self.count_while(is_used).clamp(1, left);
+                if self.follower(2).is_some_and(is_used) {
+                    searches.turn();
+                    count = self.count_while(is_used).clamp(1, left);
+                } else if self.follower(1).is_some_and(is_used) {
+                    count = left.min(2);
+                }
             }
             self.use_first(count, &mut parts, &mut behind);
             left -= count;
         }
+    }
+
+    /// Where the third refill ends that is used up, the head included; where there are fewer, they come back. For checks of
+    /// bounds.
+    #[inline(always)]
+    fn third_end(&self) -> u64 {
+        let [all, head] = [self.end, self.head_end()].map(|end| end - self.head.start);
+        match self.queued {
+            0 => self.head.start + 3 * all,
+            1 => self.end + head,
+            _ => self.follower(2).map_or(self.end, |third| third.start),
+        }
+    }
+
+    /// Follower `i` of the head, counted from 0, if there are so many.
+    #[inline(always)]
+    fn follower(&self, i: usize) -> Option<Queued> {
+        let place = self.ring.get(self.wrap(self.first + i));
+        place.filter(|_| i < self.queued).map(Cell::get)
     }
 
     /// The first `count` refills, of more if it is more than one, are used up. The head may be joined to the last one; what
