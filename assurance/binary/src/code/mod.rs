@@ -47,8 +47,8 @@ pub enum Place {
     Unknown,
 }
 
-/// What a processor reads and writes at once, at most, in bytes; what is larger is read and written in words.
-const ONCE: u16 = 16;
+/// What a processor reads and writes at once, at most, in bytes: what is larger, as a pair of registers, is read and written word
+/// by word, as the emulator does.
 const WORD: u16 = 8;
 
 /// An instruction reads memory, writes it, or reads and then writes it.
@@ -63,7 +63,7 @@ pub struct Access {
 impl Access {
     /// Whether the processor has all of it at once, not word by word.
     pub fn is_at_once(&self) -> bool {
-        self.bytes <= ONCE
+        self.bytes <= WORD
     }
 
     /// How often memory is asked.

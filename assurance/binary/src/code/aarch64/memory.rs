@@ -160,6 +160,18 @@ mod tests {
                 "{word:08x}"
             );
         }
+        // ldp x29, x30, [sp], #16; ldr w0, [x1]; stp q0, q1, [x8]; str q0, [x1]
+        for (word, times) in [
+            (0xa8c1_7bfd, 2),
+            (0xb940_0020, 1),
+            (0xad00_0500, 4),
+            (0x3d80_0020, 2),
+        ] {
+            let [Some(access), None] = accesses(&of(word), AT) else {
+                panic!("{word:08x} accesses memory once");
+            };
+            assert_eq!(access.times(), times, "{word:08x}: word by word");
+        }
         // add x0, x0, #1; dsb sy; prfm pldl1keep, [x0]
         for word in [0x9100_0400, 0xd503_3f9f, 0xf980_0000] {
             assert_eq!(accesses(&of(word), AT), [None; 2], "{word:08x}");
