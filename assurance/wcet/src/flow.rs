@@ -81,8 +81,8 @@ fn most_expensive(network: &Network) -> Result<Option<Vec<u64>>> {
     Ok(Some(all))
 }
 
-/// Forbids a loop that turns `apart` from the way, in the solver's result: nothing bounds it but steps that are counted
-/// across loops, and these are left over. An edge of it is gone as often as there may be steps, at most, for each time that
+/// Forbids a loop that turns `apart` from the way, in the solver's result: nothing bounds it but what is counted across loops,
+/// and that is left over. An edge of it is gone as often as there may be steps, at most, for each time that
 /// the loop is entered.
 ///
 /// # Errors
@@ -99,17 +99,24 @@ fn cut(network: &mut Network, apart: &[u64], image: &Image) -> Result<()> {
             }
         }
     }
-    let is_provided = |limit: usize| {
-        let edges = network.edges.iter().flat_map(|edge| &edge.terms);
-        edges.into_iter().any(|term| term.0 == limit && term.1 < 0)
+    // At most so often in all; or after each time that what provides for it is gone, as the entrance of a function is, outside
+    // of the loop: which is entered behind that, then.
+    let most_of = |limit: usize| {
+        let edges = network.edges.iter();
+        let mut provided = edges.flat_map(|edge| {
+            let terms = edge.terms.iter();
+            let terms = terms.filter(|term| term.0 == limit && term.1 < 0);
+            let inside = nodes.contains(&edge.from) || nodes.contains(&edge.to);
+            terms.map(move |term| (!inside).then_some(-term.1))
+        });
+        let most = provided.try_fold(0, |most: i64, provided| Some(most.max(provided?)))?;
+        Some(network.limits[limit] + most)
     };
     let step = turning.iter().find_map(|&edge| {
         let here = &network.edges[edge];
-        let term = here
-            .terms
-            .iter()
-            .find(|term| nodes.contains(&here.from) && term.1 > 0 && !is_provided(term.0))?;
-        Some((edge, network.limits[term.0] / term.1))
+        let terms = here.terms.iter().filter(|term| term.1 > 0);
+        let mut terms = terms.filter(|_| nodes.contains(&here.from));
+        terms.find_map(|term| Some((edge, most_of(term.0)? / term.1)))
     });
     let Some((step, most)) = step else {
         bail!(
