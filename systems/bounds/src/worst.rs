@@ -1,10 +1,11 @@
 //! The longest paths that are known, each with all that is dear in one visit of the kernel: `sandglass bounds --worst`
 //! measures these alone, and compares them with what is computed (`assurance/wcet/cases.toml`).
 //!
-//! A server, with [`Syscall::NBSendRecv`], does something first: it answers a message or a fault, or invokes an object. The
+//! A server, with [`Syscall::NBSendRecv`], does something first: it answers a message, or invokes an object. The
 //! thread that is answered has no time: another spent the context that was lent to it, and waits for its release. Then the
 //! server receives: it offers a reply object that another thread waits with, gives back the context of its notification,
-//! and takes a message whose sender has its budget in as many pieces as can be. A thread is due by then, above those,
+//! and takes a message whose sender has its budget in as many pieces as can be. In a closed system it does so with
+//! [`Syscall::ReplyRecv`], which offers the reply object by which it answers. A thread is due by then, above those,
 //! whose budget is in pieces, too: it runs. Others are in all queues, as many places apart as can be.
 //!
 //! [`interrupt`] has the longest path of what is not asked for.
@@ -29,7 +30,7 @@ use sandglass::{boot, println, SetupError};
 
 use crate::crowd::{nth, Member, HIGH, LOW, MIDDLE};
 use crate::lab::{single, Cost, Lab, LONG};
-use crate::program::{spinning, spinning_measured, Call};
+use crate::program::{spinning_measured, Call};
 use crate::refills;
 use crate::space::{Dweller, Space};
 
@@ -50,6 +51,7 @@ const FREE: u64 = 10;
 const HOLDER: usize = 1;
 const WAITER: usize = 2;
 const DUE: usize = 3;
+const YIELDED_TO: usize = 4;
 
 /// Identifiers in a pool.
 const POOL: u64 = 512;
@@ -72,8 +74,8 @@ const FULL: MessageInfo = MessageInfo::new(0, 0, MAX_EXTRA_CAPS, MAX_LENGTH);
 enum First {
     /// It answers a call, with capabilities.
     Answers,
-    /// It answers a fault; nobody sends capabilities.
-    AnswersFault,
+    /// It answers a call, as in a closed system: with ReplyRecv, and nobody sends capabilities.
+    OnlyAnswers,
     /// It sends a message, with capabilities, whose receiver has its budget in pieces.
     Sends,
     /// It makes an object.
@@ -91,8 +93,8 @@ enum First {
 const CASES: [(&str, First, u32); 9] = [
     ("open-8", First::Answers, 8),
     ("open-64", First::Answers, 32),
-    ("closed-8", First::AnswersFault, 8),
-    ("closed-64", First::AnswersFault, 32),
+    ("closed-8", First::OnlyAnswers, 8),
+    ("closed-64", First::OnlyAnswers, 32),
     ("send", First::Sends, 8),
     ("retype", First::Makes, 8),
     ("make-pool", First::MakesPool, 8),
@@ -137,13 +139,6 @@ impl Actor {
         self.dweller.set_caps(&caps.map(|leaf| self.address(leaf)));
         self.dweller
             .set_receive_slot(self.address(ROOT), self.address(RECEIVED));
-    }
-
-    /// Its faults are told to `handler`.
-    fn faults_at(&self, handler: Endpoint, vspace: Pml4) -> Result<(), SetupError> {
-        let Space { root, guard, .. } = self.space;
-        let tcb = self.dweller.member.tcb;
-        Ok(tcb.set_space(Some(handler), root, guard, vspace)?)
     }
 }
 
@@ -227,7 +222,9 @@ impl Scene {
             }
         }
         self.others_wait_for_time(lab, 1)?;
-        self.reply_object_is_used(lab)?;
+        if self.first != First::OnlyAnswers {
+            self.reply_object_is_used(lab)?;
+        }
         lent.push(self.server_waits(lab)?);
         lent.push(self.message_waits(lab)?);
         let (due, latest) = self.somebody_falls_due(lab)?;
@@ -332,14 +329,7 @@ impl Scene {
         holder.context.unbind()?;
         let client = &self.client;
         client.speak([PASSED; MAX_EXTRA_CAPS]);
-        let vspace = lab.process.space.vspace().root();
-        let call = match self.first {
-            First::AnswersFault => {
-                client.faults_at(self.shared.handler, vspace)?;
-                Call::new(Syscall::DebugHalt, 0)
-            }
-            _ => Call::new(Syscall::Call, client.address(HANDLER)),
-        };
+        let call = Call::new(Syscall::Call, client.address(HANDLER));
         let member = client.dweller.member;
         let period_us = period_until(lab, release);
         let params = SchedParams::new(SPENT.time.budget_us, period_us);
@@ -421,7 +411,7 @@ impl Scene {
         let wait = Call::new(Syscall::Wait, self.server.address(NOTIFICATION));
         let wait = wait
             .words(words)
-            .reply(self.server.address(OFFERED))
+            .reply(call.reply)
             .destination(call.destination);
         let Member { tcb, context } = self.server.dweller.member;
         tcb.bind_notification(self.shared.notification)?;
@@ -437,11 +427,15 @@ impl Scene {
     fn first_call(&self, lab: &mut Lab) -> Result<(Call, [u64; 4]), SetupError> {
         let server = &self.server;
         let call = Call::new(Syscall::NBSendRecv, server.address(ENDPOINT));
+        let call = call.reply(server.address(OFFERED));
         let to = |leaf| call.destination(server.address(leaf));
         server.speak([PASSED; MAX_EXTRA_CAPS]);
         Ok(match self.first {
             First::Answers => (to(ANSWERED).info(FULL), [0; 4]),
-            First::AnswersFault => (to(ANSWERED).info(WORDS), [0; 4]),
+            First::OnlyAnswers => {
+                let call = Call::new(Syscall::ReplyRecv, server.address(ENDPOINT));
+                (call.reply(server.address(ANSWERED)).info(WORDS), [0; 4])
+            }
             First::Sends => {
                 // Two that arrive as badges, and one that is copied.
                 server.speak([HANDLER, HANDLER, PASSED]);
@@ -556,7 +550,7 @@ impl Scene {
         context.unbind()?;
         pieces.bind(tcb)?;
         let info = match self.first {
-            First::AnswersFault => WORDS,
+            First::OnlyAnswers => WORDS,
             _ => FULL,
         };
         let send = Call::new(Syscall::Send, sender.address(ENDPOINT)).info(info);
@@ -583,14 +577,38 @@ impl Scene {
         pieces.bind(due.tcb)?;
         due.start(&Call::new(Syscall::Yield, 0).once())?;
         lab.settle()?;
-        // As if an interrupt had ended its turn.
+        // It has its own context for a moment.
         due.tcb.suspend()?;
-        due.start(&spinning())?;
+        pieces.unbind()?;
+        due.context.bind(due.tcb)?;
+        self.yields_to_another(lab, due)?;
+        due.context.unbind()?;
+        pieces.bind(due.tcb)?;
+        // Where it runs is to be looked up anew.
+        let process = &lab.process;
+        let vspace = process.space.vspace().root();
+        due.tcb
+            .set_space(None, process.cspace(), process.cspace_guard(), vspace)?;
         // Others will be due, too, but not above it or before it.
         for member in &lab.crowd.members()[SOON] {
             member.start(&Call::new(Syscall::Yield, 0).once())?;
         }
         Ok((pieces, ticks() + lab.us_to_ticks(2 * period_us)))
+    }
+
+    /// `due` yields to the context of another thread, and is to be told how much that consumed when it runs again: not before.
+    fn yields_to_another(&self, lab: &mut Lab, due: Member) -> Result<(), SetupError> {
+        let notification = lab.process.resources.notification()?;
+        let another = lab.visitors[YIELDED_TO];
+        lab.prioritise(another, MIDDLE)?;
+        another.start(&Call::new(Syscall::Send, notification.address()).once())?;
+        due.tcb.set_mc_priority(lab.process.authority(), MIDDLE)?;
+        let info = MessageInfo::new(label::SCHED_CONTEXT_YIELD_TO, 0, 0, 0);
+        let yields = Call::new(Syscall::Call, another.context.address());
+        due.start(&yields.info(info).once())?;
+        notification.wait();
+        another.tcb.suspend()?;
+        lab.process.resources.delete(notification)
     }
 
     /// Everybody stops, and has what it had.
