@@ -30,21 +30,21 @@ pub const fn of(arch: Arch) -> &'static [Floor] {
 const X86_64: &[Floor] = &[
     floor("cancel-badged-sends", 10, 690),
     floor("cancel-badged-sends", 1_000, 695),
-    floor("endpoint-delete-senders", 10, 690),
-    floor("endpoint-delete-senders", 1_000, 690),
-    floor("endpoint-delete-receivers", 10, 694),
-    floor("endpoint-delete-receivers", 1_000, 694),
-    floor("retype-tcb", 256, 1_488),
+    floor("endpoint-delete-senders", 10, 687),
+    floor("endpoint-delete-senders", 1_000, 687),
+    floor("endpoint-delete-receivers", 10, 691),
+    floor("endpoint-delete-receivers", 1_000, 691),
+    floor("retype-tcb", 256, 1_478),
 ];
 
 /// 95 % of what was measured when the arrangements were made there, or when the kernel became quicker at them.
 const AARCH64: &[Floor] = &[
     floor("cancel-badged-sends", 10, 556),
     floor("cancel-badged-sends", 1_000, 561),
-    floor("endpoint-delete-senders", 10, 618),
-    floor("endpoint-delete-senders", 1_000, 618),
-    floor("endpoint-delete-receivers", 10, 621),
-    floor("endpoint-delete-receivers", 1_000, 621),
+    floor("endpoint-delete-senders", 10, 614),
+    floor("endpoint-delete-senders", 1_000, 614),
+    floor("endpoint-delete-receivers", 10, 617),
+    floor("endpoint-delete-receivers", 1_000, 617),
     floor("nb-send-recv-fragmented-budgets", 8, 4_381),
     floor("nb-send-recv-fragmented-budgets", 64, 10_321),
     floor("retype-tcb", 256, 1_764),
