@@ -149,7 +149,7 @@ pub fn slot(k: &View, root: Capability, cptr: u64) -> Option<Ref<Slot>> {
     invoked_slot(k, root, cptr)
 }
 
-/// The same of what is invoked: where it is used, so that limits of paths tell it apart.
+/// As [`slot`], inlined: what limits of paths name is a call out of whoever invokes.
 #[inline(always)]
 pub fn invoked_slot(k: &View, root: Capability, cptr: u64) -> Option<Ref<Slot>> {
     walk(k, root, cptr, WORD_BITS).map(|found| found.slot)

@@ -160,8 +160,7 @@ impl<T: Forked> Branch<T> {
         Branch(thread.number() | NODE, PhantomData)
     }
 
-    /// Whether it is a leaf, and `other` names its thread and has no flag; that has none in place of what says that this is a
-    /// node.
+    /// Whether it is a leaf, and `other` names its thread and has no flag. `other` has no flag where a node has its mark.
     #[inline(always)]
     pub fn is_leaf_that(self, other: Packed<T>) -> bool {
         other.word() == self.0.get()
@@ -197,8 +196,9 @@ impl<T: Forked> Branch<T> {
         let entry = opaque_pointer(base)
             .wrapping_add(Self::LEAF)
             .cast::<Entry>();
-        // SAFETY: the leaf or the node of the `Fork` of a thread, which `Ref::at` might borrow as well: shared borrows of
-        // cells.
+        // SAFETY: a branch is the address of a thread, with or without `NODE`: so this is the leaf or the node of its `Fork`
+        // (`Forked`), of which `Ref::at` might borrow the same: shared borrows of cells. Whoever has the branch answers for it
+        // that the thread is still there, as for a `Ref`.
         let Entry { agreed, bit } = unsafe { &*entry };
         let side = (agreed.get() ^ key).wrapping_shr(bit.get().into());
         // Not of a leaf: `TOP` is in the key that is searched for, and not in that of a leaf; no shift of `TOP` by less than

@@ -6,7 +6,7 @@
 //!   ([`crate::arch::Platform::base`]).
 //! * A [`Ref`] is minted only for memory that an untyped capability handed out for an object of
 //!   that type ([`objects::region`]), or taken from a word into which a `Ref` of that type was packed
-//!   ([`Tagged`], [`Packed`]). No safe function turns a number into a reference.
+//!   ([`Tagged`], [`Packed`], [`Branch`]). No safe function turns a number into a reference.
 //! * Object fields are `Cell`s and no `Sync` crosses the kernel: shared borrows may alias, and
 //!   none survives reclamation of the memory, because reclaiming takes `&mut Memory`.
 //! * User memory is only read and written by raw copies of words ([`user`]; in a kernel with traces

@@ -214,6 +214,7 @@ pub fn lend(k: &Kernel, turn: &Turn, handle: Ref<SchedContext>, from: Ref<Tcb>, 
 
 /// The recipient of a signal of `notification` has no context: it gets that of the notification,
 /// if that is free (04, section 7.6). Returns whether it waits for its refill from now on.
+#[must_use]
 #[inline(always)]
 pub fn donate_of_notification(
     k: &Kernel,

@@ -84,7 +84,7 @@ fn wrapped(i: u8, capacity: u8) -> u8 {
     }
 }
 
-// SAFETY: that is where it is.
+// SAFETY: the sum of two `offset_of!`: of the links in a thread, and in these of the `Fork`, which is one of threads.
 unsafe impl Forked for Tcb {
     const FORK: usize = tcb::offset::LINKS_FORK;
 }
