@@ -25,6 +25,11 @@ pub enum Kind {
     Together,
     /// A place that limits of paths name; the number says which.
     Mark,
+    /// A register, whose number is the detail, points so many bytes behind the beginning of an object.
+    Pointer {
+        /// log2 of the bytes that it is aligned to.
+        alignment: u8,
+    },
 }
 
 /// A record.
@@ -100,12 +105,16 @@ pub fn read(file: &object::File) -> Result<Vec<Record>> {
             4 => Kind::Steps,
             5 => Kind::Mark,
             6 => Kind::Together,
+            7 => Kind::Pointer {
+                alignment: (word(16) >> 32) as u8,
+            },
             other => anyhow::bail!(
                 "{SECTION} has a record of kind {other}: build the kernel with the same version"
             ),
         };
         let (value, detail) = match kind {
             Kind::Steps => (word(16) & u64::from(u32::MAX), word(16) >> 32),
+            Kind::Pointer { .. } => (word(16) & u64::from(u32::MAX), word(16) >> 40),
             Kind::Together => (word(16) & (COUNTED - 1), word(16) / COUNTED),
             _ => (word(16), 0),
         };

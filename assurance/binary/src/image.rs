@@ -11,9 +11,13 @@ use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 use crate::annotations::{self, Record};
 use crate::code::{Flow, Instruction, InstructionSet};
 use crate::lines::{Frame, Lines};
+use crate::pointers::{self, Pointer};
 
 /// The section of code that runs before the first user instruction alone.
 pub const INIT: &str = ".init.text";
+
+/// The static that holds the kernel's stacks.
+const STACKS: &str = "KERNEL_STACKS";
 
 /// A function, or a piece of assembly between two labels.
 #[derive(Debug, Clone)]
@@ -39,6 +43,10 @@ pub struct Image {
     pub init: Range<u64>,
     /// Of text sections: where they start, and what they hold.
     texts: Vec<(u64, Vec<u8>)>,
+    /// Where the kernel's stacks are, if it has any.
+    pub stacks: Range<u64>,
+    /// What registers point to, if the file has debugging information.
+    pub pointers: Vec<Pointer>,
     /// Lines of the source, if the file has debugging information.
     lines: Option<Lines>,
 }
@@ -66,9 +74,11 @@ impl Image {
             set,
             functions: Vec::new(),
             strays: Vec::new(),
+            pointers: pointers::recorded(&records).collect(),
             records,
             init: 0..0,
             texts: Vec::new(),
+            stacks: 0..0,
             lines: None,
         };
         for (name, start, bytes) in functions {
@@ -92,8 +102,17 @@ impl Image {
             records: annotations::read(&file)?,
             init: 0..0,
             texts: Vec::new(),
+            stacks: 0..0,
+            pointers: Vec::new(),
             lines: None,
         };
+        let stacks = file.symbols().find(|symbol| {
+            let name = symbol.name().map(rustc_demangle::demangle);
+            name.is_ok_and(|name| format!("{name:#}").ends_with(STACKS))
+        });
+        image.stacks = stacks.map_or(0..0, |it| it.address()..it.address() + it.size());
+        image.pointers = pointers::read(&file, image.set).context("debugging information")?;
+        image.pointers.extend(pointers::recorded(&image.records));
         for section in file.sections() {
             let boots = section.name().is_ok_and(|name| name.starts_with(".boot"));
             if section.kind() != SectionKind::Text || boots {

@@ -13,5 +13,6 @@ pub mod image;
 pub mod limits;
 pub mod lines;
 pub mod model;
+pub mod pointers;
 pub mod stamp;
 pub mod watch;

@@ -5,17 +5,20 @@ use std::collections::btree_map::{BTreeMap, Entry};
 use std::rc::Rc;
 
 use anyhow::{Context as _, Result};
-use sandglass_cache::Model;
+use sandglass_cache::{Data, Model};
 
 use crate::annotations::{Kind, DEEPER, LEVELS};
-use crate::caches::{Context, Footprint, State};
+use crate::caches::{pointers_of, Footprint};
 use crate::expand::{limit_of, Site};
 use crate::flow::{longest, Longest};
 use crate::graph::End;
 use crate::image::Image;
 use crate::limits::Bound;
+use crate::pointers::Pointer;
 use crate::program::Program;
 use crate::reduce::{Network, SINK};
+use crate::states::{Context, State};
+use crate::values::Symbols;
 
 /// What the analysis is asked.
 #[derive(Debug, Clone)]
@@ -60,14 +63,29 @@ pub struct Analysis<'i> {
     /// What each function may execute, and each of its loops.
     pub(crate) footprints: BTreeMap<usize, Rc<Footprint>>,
     pub(crate) loop_footprints: BTreeMap<(usize, usize), Rc<Footprint>>,
+    /// What numbers are called that nobody knows; and what registers point to, by the addresses of instructions.
+    pub(crate) symbols: Symbols,
+    pub(crate) pointers: BTreeMap<u64, Vec<Pointer>>,
 }
 
 impl<'i> Analysis<'i> {
     /// Nothing is looked at before it is asked for.
     pub fn new(image: &'i Image, question: Question) -> Self {
+        let has_data = matches!(
+            question.model,
+            Some(Model {
+                data: Data::WriteBack { .. },
+                ..
+            })
+        );
         Self {
             image,
             program: Program::new(image, question.point),
+            pointers: match has_data {
+                true => pointers_of(image),
+                false => BTreeMap::new(),
+            },
+            symbols: Symbols::new(image.stacks.clone()),
             question,
             steps: BTreeMap::new(),
             inlined: BTreeMap::new(),
@@ -112,7 +130,11 @@ impl<'i> Analysis<'i> {
                 Kind::Mark => bounds
                     .iter()
                     .any(|bound| bound.marks.contains(&record.value)),
-                Kind::Turns | Kind::Together | Kind::Repeats | Kind::Argument => false,
+                Kind::Turns
+                | Kind::Together
+                | Kind::Repeats
+                | Kind::Argument
+                | Kind::Pointer { .. } => false,
             };
             counts && self.image.function_at(record.address) == Some(function)
         })
@@ -133,6 +155,7 @@ impl<'i> Analysis<'i> {
         }
         let mut network = self.network_of(context)?;
         self.price(&mut network, Some(context))?;
+        network.keep_possible();
         let found = longest(network, self.image)?.map(Rc::new);
         self.steps.insert(context.clone(), found.clone());
         Ok(found)
@@ -190,6 +213,7 @@ impl<'i> Analysis<'i> {
         }
         network.go_on_behind_checks(self.question.executed.is_some());
         self.price(&mut network, None)?;
+        network.keep_possible();
         longest(network, self.image)
     }
 }

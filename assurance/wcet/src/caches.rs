@@ -17,12 +17,16 @@ use anyhow::Result;
 use sandglass_cache::{Data, Geometry, Model};
 
 use crate::analysis::{Analysis, Step};
-use crate::code::Instruction;
-use crate::data::DataState;
+use crate::code::{Flow, Instruction};
+use crate::data::At;
 use crate::graph::{Block, End};
-use crate::must::Must;
+use crate::image::Image;
+use crate::pointers::Pointer;
 use crate::program::Code;
-use crate::reduce::{Network, Way, SINK, SOURCE};
+use crate::reduce::{Network, Way, SINK};
+use crate::states::{Context, State};
+use crate::streams::Streams;
+use crate::values::Term;
 
 /// Lines that a loop may bring at its entrance for each turn that it may take.
 const LINES_PER_TURN: u64 = 4;
@@ -33,7 +37,7 @@ pub struct Inside {
     /// The loop around it, of whichever function.
     pub outer: Option<Rc<Inside>>,
     /// Lines that it brings, besides those of the loops around it; and how many lines of each one's set it uses.
-    lines: BTreeMap<u64, u64>,
+    pub(crate) lines: BTreeMap<u64, u64>,
 }
 
 impl Inside {
@@ -81,6 +85,8 @@ impl Executed {
 #[derive(Debug, Clone)]
 pub struct Use {
     pub executed: Option<Executed>,
+    /// The address that the block goes on at, if it does in the same function.
+    pub leads_to: Option<u64>,
     /// Then this call.
     pub step: Option<Step>,
     /// Loops that are entered then.
@@ -90,67 +96,9 @@ pub struct Use {
 /// Code that a function or a loop may execute.
 #[derive(Debug)]
 pub struct Footprint {
-    lines: BTreeSet<u64>,
+    pub(crate) lines: BTreeSet<u64>,
     /// How many of these each set has.
-    sets: BTreeMap<usize, u64>,
-}
-
-/// What is known at a place of the network.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct State {
-    code: Must,
-    data: Option<DataState>,
-}
-
-impl State {
-    fn unknown(model: &Model, stack: Option<u64>) -> Self {
-        Self {
-            code: Must::new(model.code),
-            data: match model.data {
-                Data::Uncached { .. } => None,
-                Data::WriteBack { geometry, .. } => Some(DataState {
-                    cache: Must::new(geometry),
-                    stack,
-                }),
-            },
-        }
-    }
-
-    /// What is known if either holds. Whether that is less than before.
-    fn join(&mut self, other: &Self) -> bool {
-        let mut changed = self.code.join(&other.code);
-        if let (Some(own), Some(others)) = (&mut self.data, &other.data) {
-            changed |= own.join(others);
-        }
-        changed
-    }
-}
-
-/// A call that counts as one step, and what matters to it of what was before.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Context {
-    pub step: Step,
-    /// What is sure of the code that it may execute, and where the stack is.
-    state: Option<State>,
-    /// Lines of its code that a loop around it brings.
-    brought: Vec<u64>,
-}
-
-impl Context {
-    /// Where nothing matters.
-    pub const fn alone(step: Step) -> Self {
-        Self {
-            step,
-            state: None,
-            brought: Vec::new(),
-        }
-    }
-
-    /// What is brought by loops around it.
-    pub fn within(&self) -> Option<Rc<Inside>> {
-        let lines: BTreeMap<u64, u64> = self.brought.iter().map(|&line| (line, 1)).collect();
-        (!lines.is_empty()).then(|| Rc::new(Inside { outer: None, lines }))
-    }
+    pub(crate) sets: BTreeMap<usize, u64>,
 }
 
 impl Analysis<'_> {
@@ -167,15 +115,23 @@ impl Analysis<'_> {
             return Ok(None);
         };
         let begin = context.and_then(|context| context.state.clone());
-        let begin = begin.unwrap_or_else(|| State::unknown(&model, None));
-        let states = self.states(network, &model, begin)?;
+        let begin = begin.unwrap_or_else(|| State::unknown(&model));
+        let (states, streams) = self.states(network, &model, begin)?;
         for (edge, each) in std::mem::take(&mut network.uses) {
-            let Some(mut state) = states[network.edges[edge].from].clone() else {
+            let node = network.edges[edge].from;
+            let Some(mut state) = states[node].clone() else {
                 continue;
             };
             let mut more = 0;
             if let Some(executed) = &each.executed {
-                more = executed_in(executed, &model, &mut state);
+                more = self.executed_in(
+                    executed,
+                    node,
+                    &model,
+                    &mut state,
+                    &streams,
+                    &mut Vec::new(),
+                );
                 let cost = network.edges[edge].cost + more;
                 network.edges[edge].way = Rc::new(Way::Block {
                     function: executed.function,
@@ -185,8 +141,8 @@ impl Analysis<'_> {
             }
             if let Some(step) = each.step {
                 let within = each.executed.as_ref().and_then(|it| it.within.clone());
-                let context = self.context(step, &state, &within, &model)?;
-                state = self.after(&context, state, &model)?;
+                let (context, names) = self.context(step, node, &state, &within, &model)?;
+                state = self.after(&context, &names, node, state, &model)?;
                 if let Some(step) = self.step(&context)? {
                     more += step.cost;
                     let way = network.edges[edge].way.clone();
@@ -199,127 +155,11 @@ impl Analysis<'_> {
                 .iter()
                 .map(|it| entered(it, &model, &state))
                 .sum::<i64>();
+            if !each.enters.is_empty() {
+                more += streams.cost_from(network.edges[edge].to, &model);
+            }
             network.edges[edge].cost += more;
         }
-        Ok(states.into_iter().nth(SINK).flatten())
-    }
-
-    /// What is known at each node.
-    fn states(
-        &mut self,
-        network: &Network,
-        model: &Model,
-        begin: State,
-    ) -> Result<Vec<Option<State>>> {
-        let mut out: Vec<Vec<usize>> = vec![Vec::new(); network.nodes];
-        for (number, edge) in network.edges.iter().enumerate() {
-            out[edge.from].push(number);
-        }
-        let (order, nodes) = order(network, &out);
-        let mut states: Vec<Option<State>> = vec![None; network.nodes];
-        states[SOURCE] = Some(begin);
-        let mut open = BTreeSet::from([order[SOURCE]]);
-        while let Some(next) = open.pop_first() {
-            let node = nodes[next];
-            let Some(before) = states[node].clone() else {
-                continue;
-            };
-            let mut executed: Option<State> = None;
-            for &number in &out[node] {
-                let each = network.uses.get(&number);
-                let block = each.and_then(|each| each.executed.as_ref());
-                // All edges out of a node execute the same block.
-                let known = executed.get_or_insert_with(|| {
-                    let mut state = before.clone();
-                    if let Some(block) = block {
-                        executed_in(block, model, &mut state);
-                    }
-                    state
-                });
-                let mut state = known.clone();
-                if let (Some(block), Some(step)) = (block, each.and_then(|each| each.step)) {
-                    let context = self.context(step, &state, &block.within, model)?;
-                    state = self.after(&context, state, model)?;
-                }
-                let to = network.edges[number].to;
-                let changed = match &mut states[to] {
-                    Some(known) => known.join(&state),
-                    none => {
-                        *none = Some(state);
-                        true
-                    }
-                };
-                if changed {
-                    open.insert(order[to]);
-                }
-            }
-        }
-        Ok(states)
-    }
-
-    /// What matters to a call.
-    fn context(
-        &mut self,
-        step: Step,
-        state: &State,
-        within: &Option<Rc<Inside>>,
-        model: &Model,
-    ) -> Result<Context> {
-        let footprint = self.footprint(step.0, model.code)?;
-        let is_own = |line: u64| footprint.lines.contains(&line);
-        let mut entry = State::unknown(model, None);
-        entry.code = state.code.only(is_own);
-        if let (Some(entry), Some(data)) = (&mut entry.data, &state.data) {
-            entry.stack = data.stack;
-        }
-        let mut brought: Vec<u64> = Vec::new();
-        for each in around(within) {
-            brought.extend(each.lines.keys().filter(|&&line| is_own(line)));
-        }
-        brought.sort_unstable();
-        Ok(Context {
-            step,
-            state: Some(entry),
-            brought,
-        })
-    }
-
-    /// What is known behind a call: in the sets that its code uses, what it leaves there, and other lines older by as many
-    /// as it may have brought. Its data may be anywhere, so that only what it leaves itself is sure.
-    fn after(&mut self, context: &Context, mut state: State, model: &Model) -> Result<State> {
-        let footprint = self.footprint(context.step.0, model.code)?;
-        let left = self.left(context)?;
-        for (&set, &lines) in &footprint.sets {
-            state.code.age_set(set, lines);
-        }
-        let is_own = |line: u64| footprint.lines.contains(&line);
-        let nothing = State::unknown(model, None);
-        let left = left.as_deref().unwrap_or(&nothing);
-        state.code.replace(&left.code, is_own);
-        if let (Some(data), Some(left)) = (&mut state.data, &left.data) {
-            data.cache.clone_from(&left.cache);
-            data.stack = data.stack.map(|stack| stack.wrapping_add(RETURN_ADDRESS));
-        }
-        Ok(state)
-    }
-
-    /// What a call leaves; `None` if it never comes back.
-    fn left(&mut self, context: &Context) -> Result<Option<Rc<State>>> {
-        if let Some(known) = self.left.get(context) {
-            return Ok(known.clone());
-        }
-        let mut network = self.network_of(context)?;
-        let left = self.price_nothing(&mut network, context)?.map(Rc::new);
-        self.left.insert(context.clone(), left.clone());
-        Ok(left)
-    }
-
-    /// What is known at a network's end.
-    fn price_nothing(&mut self, network: &mut Network, context: &Context) -> Result<Option<State>> {
-        let (Some(model), Some(begin)) = (self.question.model, context.state.clone()) else {
-            return Ok(None);
-        };
-        let states = self.states(network, &model, begin)?;
         Ok(states.into_iter().nth(SINK).flatten())
     }
 
@@ -410,9 +250,6 @@ impl Analysis<'_> {
     }
 }
 
-/// Bytes that a return takes off the stack.
-const RETURN_ADDRESS: u64 = 8;
-
 impl Footprint {
     fn of(lines: BTreeSet<u64>, cache: Geometry) -> Self {
         let mut sets = BTreeMap::new();
@@ -453,59 +290,100 @@ fn lines_with(instruction: &Instruction, cache: Geometry) -> impl Iterator<Item 
     cache.lines(instruction.address, instruction.length.into())
 }
 
-/// A block is executed. Cycles for what is not in the caches.
-fn executed_in(executed: &Executed, model: &Model, state: &mut State) -> i64 {
-    let mut cycles = 0;
-    let mut repeats = executed.repeats.iter();
-    for instruction in &executed.block().code {
-        for line in lines_with(instruction, model.code) {
-            let is_hit = state.code.access(line) || Inside::brings(&executed.within, line);
-            cycles += u64::from(!is_hit) * model.code_miss;
-        }
-        let repeats = match instruction.repeats {
-            true => repeats.next().copied(),
-            false => None,
-        };
-        if let (
-            Data::WriteBack {
-                geometry,
-                miss,
-                write_back,
-            },
-            Some(data),
-        ) = (model.data, &mut state.data)
-        {
-            let misses = match repeats {
-                Some(times) => data.repeats(instruction, times, geometry),
-                None => data.executes(instruction, geometry),
+impl Analysis<'_> {
+    /// A block is executed in a node. Cycles for what is not in the caches.
+    pub(crate) fn executed_in(
+        &mut self,
+        executed: &Executed,
+        node: usize,
+        model: &Model,
+        state: &mut State,
+        streams: &Streams,
+        missed: &mut Vec<Term>,
+    ) -> i64 {
+        let mut cycles = 0;
+        let mut repeats = executed.repeats.iter();
+        for instruction in &executed.block().code {
+            for line in lines_with(instruction, model.code) {
+                let is_hit = state.code.access(line) || Inside::brings(&executed.within, line);
+                cycles += u64::from(!is_hit) * model.code_miss;
+            }
+            let repeats = match instruction.repeats {
+                true => repeats.next().copied(),
+                false => None,
             };
-            cycles += misses * (miss + write_back);
+            if let (
+                Data::WriteBack {
+                    geometry,
+                    miss,
+                    write_back,
+                },
+                Some(data),
+            ) = (model.data, &mut state.data)
+            {
+                let mut at = At {
+                    symbols: &mut self.symbols,
+                    cache: geometry,
+                    node,
+                    stack_pointer: self.image.set.stack_pointer(),
+                    streams,
+                    missed,
+                };
+                let misses = match repeats {
+                    Some(times) => data.repeats(instruction, times, &mut at),
+                    None => {
+                        let pointers = self.pointers.get(&instruction.address);
+                        let pointers = pointers.map_or(&[][..], Vec::as_slice);
+                        data.executes(instruction, pointers, &mut at)
+                    }
+                };
+                cycles += misses * (miss + write_back);
+            }
+        }
+        cycles as i64
+    }
+
+    /// What an edge says of registers whose block ends with a branch.
+    pub(crate) fn branches(&mut self, each: &Use, node: usize, model: &Model, state: &mut State) {
+        let (Some(executed), Some(to), Some(data), Data::WriteBack { geometry, .. }) =
+            (&each.executed, each.leads_to, &mut state.data, model.data)
+        else {
+            return;
+        };
+        let code = &executed.block().code;
+        let Some(branch) = code.last().filter(|_| code.len() > 1) else {
+            return;
+        };
+        if let (Some(said), Flow::Branch(target)) = (branch.at_most, branch.flow) {
+            if target != branch.end() && said.if_taken == (to == target) {
+                let mut at = At {
+                    symbols: &mut self.symbols,
+                    cache: geometry,
+                    node,
+                    stack_pointer: self.image.set.stack_pointer(),
+                    streams: &Streams::default(),
+                    missed: &mut Vec::new(),
+                };
+                data.is_at_most(&said, branch.address, &mut at);
+            }
         }
     }
-    cycles as i64
 }
 
-/// The nodes in an order in which few are looked at again: each with its place, and the nodes in their places.
-fn order(network: &Network, out: &[Vec<usize>]) -> (Vec<usize>, Vec<usize>) {
-    let mut seen = vec![false; network.nodes];
-    let mut nodes = Vec::new();
-    let mut stack = vec![(SOURCE, 0)];
-    seen[SOURCE] = true;
-    while let Some((node, at)) = stack.pop() {
-        let Some(&edge) = out[node].get(at) else {
-            nodes.push(node);
+/// What registers point to, by the addresses of instructions that are executed then.
+pub(crate) fn pointers_of(image: &Image) -> BTreeMap<u64, Vec<Pointer>> {
+    let mut pointers: BTreeMap<u64, Vec<Pointer>> = BTreeMap::new();
+    for pointer in &image.pointers {
+        let Some(function) = image.function_at(pointer.range.start) else {
             continue;
         };
-        stack.push((node, at + 1));
-        let to = network.edges[edge].to;
-        if !std::mem::replace(&mut seen[to], true) {
-            stack.push((to, 0));
+        let code = &image.functions[function].code;
+        let first = code.partition_point(|it| it.address < pointer.range.start);
+        let within = code[first..].iter();
+        for instruction in within.take_while(|it| it.address < pointer.range.end) {
+            let known = pointers.entry(instruction.address).or_default();
+            known.push(pointer.clone());
         }
     }
-    nodes.reverse();
-    let mut order = vec![0; network.nodes];
-    for (place, &node) in nodes.iter().enumerate() {
-        order[node] = place;
-    }
-    (order, nodes)
+    pointers
 }

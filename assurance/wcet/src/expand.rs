@@ -6,11 +6,12 @@ use anyhow::Result;
 
 use crate::analysis::{Analysis, Step};
 use crate::annotations::Kind;
-use crate::caches::{around, Context, Executed, Inside, Use};
+use crate::caches::{around, Executed, Inside, Use};
 use crate::graph::{Block, End};
 use crate::limits::Bound;
 use crate::program::Code;
 use crate::reduce::{sum, Check, Edge, Entered, Network, Term, Way, SINK, SOURCE};
+use crate::states::Context;
 
 /// Where a call in a network stands.
 #[derive(Clone, Copy)]
@@ -51,7 +52,7 @@ struct From<'c> {
     marks: Vec<Term>,
     /// What caches have to do with it; nothing if instructions are counted.
     executed: Option<Executed>,
-    /// Only paths matter that do not execute it; one that begins at a check may return into what calls it, all the same.
+    /// Only paths matter that do not execute it; what is known behind it is known all the same.
     is_left_out: bool,
 }
 
@@ -114,25 +115,40 @@ impl Copy {
 impl From<'_> {
     /// Adds an edge from this block, which enters these loops. `more` is used up besides what the block itself uses up.
     fn add(&self, network: &mut Network, to: usize, more: &[Term], loops: Vec<Rc<Inside>>) {
-        if !self.is_left_out {
-            network.add(self.edge(to, more), self.uses(None, loops));
-        }
+        let edge = self.edge(network, to, more);
+        network.add(edge, self.uses(None, loops));
+    }
+
+    /// The same to another block of the function.
+    fn go(&self, network: &mut Network, to: usize, more: &[Term], loops: Vec<Rc<Inside>>) {
+        let address = self.copy.code.graph.blocks[to].start();
+        let used = self.uses(None, loops).map(|used| Use {
+            leads_to: Some(address),
+            ..used
+        });
+        let edge = self.edge(network, self.copy.nodes[to], more);
+        network.add(edge, used);
     }
 
     fn uses(&self, step: Option<Step>, enters: Vec<Rc<Inside>>) -> Option<Use> {
         self.executed.clone().map(|executed| Use {
             executed: Some(executed),
+            leads_to: None,
             step,
             enters,
         })
     }
 
-    fn edge(&self, to: usize, more: &[Term]) -> Edge {
+    fn edge(&self, network: &mut Network, to: usize, more: &[Term]) -> Edge {
+        let mut terms = sum(&self.marks, more);
+        if self.is_left_out {
+            terms = sum(&terms, &[(network.nothing(), 1)]);
+        }
         Edge {
             from: self.copy.nodes[self.block],
             to,
             cost: self.cost,
-            terms: sum(&self.marks, more),
+            terms,
             way: Rc::new(Way::Block {
                 function: self.copy.function,
                 block: self.block,
@@ -167,6 +183,14 @@ impl Analysis<'_> {
             within: site.within.clone(),
             code,
         };
+        for each in &copy.code.loops {
+            let bounds = each.bounds.iter();
+            let turns = bounds.map(|bound| self.turns(bound.most, site));
+            let turns = turns.collect::<Result<Vec<u64>>>()?;
+            if let Some(&least) = turns.iter().min() {
+                network.turns.insert(copy.nodes[each.header], least);
+            }
+        }
         for block in 0..copy.nodes.len() {
             self.block(network, &copy, site, block)?;
         }
@@ -200,7 +224,7 @@ impl Analysis<'_> {
             End::Go { blocks, functions } => {
                 for &to in blocks {
                     let entered = copy.entering(number, to);
-                    from.add(network, copy.nodes[to], &entered, copy.entered(number, to));
+                    from.go(network, to, &entered, copy.entered(number, to));
                 }
                 let jump = block.code.last().map(|jump| jump.address);
                 let site = Site {
@@ -267,11 +291,11 @@ impl Analysis<'_> {
             return Ok(());
         }
         let step = (callee, self.passed(callee, third_argument, call)?);
-        let Some(next) = next.filter(|_| !from.is_left_out) else {
+        let Some(next) = next else {
             return Ok(());
         };
         let entered = copy.entering(from.block, next);
-        let mut edge = from.edge(copy.nodes[next], &sum(&entered, &counted));
+        let mut edge = from.edge(network, copy.nodes[next], &sum(&entered, &counted));
         // With caches it costs what it costs there, which is found out when the network is whole.
         if self.question.model.is_none() {
             let Some(step) = self.step(&Context::alone(step))? else {
@@ -362,6 +386,7 @@ impl Analysis<'_> {
     fn enters(&self, enters: Vec<Rc<Inside>>) -> Option<Use> {
         self.question.model.map(|_| Use {
             executed: None,
+            leads_to: None,
             step: None,
             enters,
         })

@@ -11,8 +11,11 @@ pub mod compare;
 mod data;
 mod expand;
 pub mod flow;
+mod given;
+mod held;
 pub mod kernel;
 pub mod loops;
+mod meeting;
 pub mod must;
 pub mod platform;
 pub mod program;
@@ -23,6 +26,11 @@ pub mod report;
 pub mod results;
 pub mod seen;
 pub mod show;
+mod states;
+mod streams;
 pub mod tree;
+mod values;
 
-pub use sandglass_binary::{annotations, code, graph, image, limits, lines, model, stamp, watch};
+pub use sandglass_binary::{
+    annotations, code, graph, image, limits, lines, model, pointers, stamp, watch,
+};

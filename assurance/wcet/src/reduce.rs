@@ -88,16 +88,22 @@ pub struct Network {
     pub edges: Vec<Edge>,
     /// What of each limit there is.
     pub limits: Vec<i64>,
+    /// The limit of which there is nothing, if anything is on no path: it uses that.
+    nothing: Option<usize>,
     /// Limits of steps between two checks for interrupts: by their kind and how many there are.
     pub steps: std::collections::BTreeMap<(u64, u64), usize>,
     /// Limits of calls: by the number of the bound.
     pub bounds: std::collections::BTreeMap<usize, usize>,
     /// Nothing begins behind them yet.
     pub checks: Vec<Check>,
+    /// Checks behind which something begins: their nodes, and the edges by which the unit of flow comes there.
+    pub resumed: Vec<(usize, usize)>,
     /// Functions from which nothing comes back, by their numbers: their entries.
     pub lasts: std::collections::BTreeMap<usize, Entered>,
     /// Limits of executions: by the addresses of blocks.
     pub executions: std::collections::BTreeMap<u64, usize>,
+    /// By the nodes in which loops begin: how many turns they take, at most.
+    pub turns: std::collections::BTreeMap<usize, u64>,
     /// By the numbers of edges: what caches have to do with them.
     pub uses: std::collections::BTreeMap<usize, Use>,
 }
@@ -121,11 +127,14 @@ impl Network {
             nodes: 2,
             edges: Vec::new(),
             limits: Vec::new(),
+            nothing: None,
             steps: Default::default(),
             bounds: Default::default(),
             lasts: Default::default(),
             checks: Vec::new(),
+            resumed: Vec::new(),
             executions: Default::default(),
+            turns: Default::default(),
             uses: Default::default(),
         }
     }
@@ -148,11 +157,31 @@ impl Network {
         self.limits.len() - 1
     }
 
+    /// The limit of which there is nothing.
+    pub fn nothing(&mut self) -> usize {
+        match self.nothing {
+            Some(known) => known,
+            None => {
+                let new = self.limit(0);
+                *self.nothing.insert(new)
+            }
+        }
+    }
+
+    /// Leaves out edges that are on no path.
+    pub fn keep_possible(&mut self) {
+        if let Some(nothing) = self.nothing {
+            let is_possible = |edge: &Edge| edge.terms.iter().all(|term| term.0 != nothing);
+            self.edges.retain(is_possible);
+        }
+    }
+
     /// What is executed behind a check for interrupts begins there, if anything leads to the check that does not pass where
     /// nothing may. With `all`, behind each check, since what leads there is left out.
     pub fn go_on_behind_checks(&mut self, all: bool) {
         if all {
             for check in std::mem::take(&mut self.checks) {
+                self.resumed.push((check.node, self.edges.len()));
                 self.add(check.behind, check.used);
             }
         }
@@ -177,6 +206,7 @@ impl Network {
             if let Some(found) = checks.iter().position(|check| check.node == node) {
                 let check = checks.swap_remove(found);
                 open.push(check.behind.to);
+                self.resumed.push((check.node, self.edges.len()));
                 self.add(check.behind, check.used);
             }
         }

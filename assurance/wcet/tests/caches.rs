@@ -6,6 +6,7 @@ use std::rc::Rc;
 use proptest::prelude::*;
 use sandglass_cache::{Data, Geometry, Model, Simulation};
 use sandglass_wcet::analysis::{Analysis, Question};
+use sandglass_wcet::annotations::{Kind, Record};
 use sandglass_wcet::code::InstructionSet;
 use sandglass_wcet::image::Image;
 
@@ -17,11 +18,19 @@ use crate::random::{Assembler, BASE, DISTANCE, JE, JMP};
 enum Code {
     /// Instructions that do nothing, of so many bytes each.
     Straight(Vec<u8>),
-    /// Of a variable, the stack, what a pointer points to, or an array of so many words, anywhere.
+    /// Of a variable, the stack, or an array of so many words, where the first register points.
     Variable(u8),
     Stack(u8),
-    Pointer,
     Fill(u8),
+    /// A register points somewhere; to a multiple of 64, if it says so.
+    Point(usize, bool),
+    /// So many words from where one points: it is read, or written.
+    Through(usize, u8, bool),
+    /// One becomes another; moves by so many words; or is kept in a variable, and found there.
+    Copy(usize, usize),
+    Move(usize, u8),
+    Keep(usize, u8),
+    Find(usize, u8),
     Sequence(Vec<Code>),
     If(Box<Code>, Box<Code>),
     /// Once or more, up to so often.
@@ -53,11 +62,18 @@ enum Where {
     Variable(u64),
     /// From the stack pointer before it; and what it adds to it.
     Stack(i64, i64),
-    Anywhere {
-        writes: bool,
-        times: u64,
-    },
+    /// So many words from where the first register points, which follows.
+    Fill(u64),
+    Point(usize, bool),
+    Through(usize, u64, bool),
+    Copy(usize, usize),
+    Move(usize, u64),
+    Keep(usize, u64),
+    Find(usize, u64),
 }
+
+/// RDI, RSI and RBX.
+const REGISTERS: [u8; 3] = [7, 6, 3];
 
 /// A program with its addresses.
 #[derive(Debug)]
@@ -133,23 +149,50 @@ impl Layout {
                 parts.extend(pops);
                 Laid::Sequence(parts)
             }
-            Code::Pointer => self.one(
-                &[0x48, 0x8b, 0x07],
-                Where::Anywhere {
-                    writes: false,
-                    times: 1,
-                },
-            ),
+            Code::Point(register, aligned) => {
+                // From a register of which nothing is known.
+                let code = [0x0f, 0x20, 0xd8 | REGISTERS[*register]];
+                let point = self.one(&code, Where::Point(*register, *aligned));
+                if *aligned {
+                    self.assembler.records.push(Record {
+                        address: self.assembler.here(),
+                        kind: Kind::Pointer { alignment: 6 },
+                        value: 0,
+                        detail: REGISTERS[*register].into(),
+                    });
+                }
+                // So that there is an instruction of which that is said.
+                Laid::Sequence(vec![point, self.one(&[0x90], Where::Nowhere)])
+            }
+            Code::Through(register, words, writes) => {
+                let opcode = if *writes { 0x89 } else { 0x8b };
+                let code = [0x48, opcode, 0x40 | REGISTERS[*register], words * 8];
+                self.one(
+                    &code,
+                    Where::Through(*register, u64::from(*words) * 8, *writes),
+                )
+            }
+            Code::Copy(from, to) => {
+                let registers = 0xc0 | REGISTERS[*from] << 3 | REGISTERS[*to];
+                self.one(&[0x48, 0x89, registers], Where::Copy(*from, *to))
+            }
+            Code::Move(register, words) => {
+                let code = [0x48, 0x83, 0xc0 | REGISTERS[*register], words * 8];
+                self.one(&code, Where::Move(*register, u64::from(*words) * 8))
+            }
+            Code::Keep(register, which) | Code::Find(register, which) => {
+                let address = VARIABLES + u32::from(*which) * STRIDE;
+                let registers = 0x04 | REGISTERS[*register] << 3;
+                let (opcode, access) = match code {
+                    Code::Keep(..) => (0x89, Where::Keep(*register, address.into())),
+                    _ => (0x8b, Where::Find(*register, address.into())),
+                };
+                self.one(&number(&[0x48, opcode, registers, 0x25], address), access)
+            }
             Code::Fill(words) => {
                 let count = self.one(&number(&[0xb9], (*words).into()), Where::Nowhere);
                 let times = (*words).into();
-                let fill = self.one(
-                    &[0xf3, 0x48, 0xab],
-                    Where::Anywhere {
-                        writes: true,
-                        times,
-                    },
-                );
+                let fill = self.one(&[0xf3, 0x48, 0xab], Where::Fill(times));
                 Laid::Sequence(vec![count, fill])
             }
             Code::Sequence(parts) => {
@@ -271,8 +314,10 @@ struct Execution<'e> {
     simulation: Simulation,
     choices: &'e mut Choices,
     stack: u64,
-    /// Where a pointer points next.
-    anywhere: u64,
+    /// Where registers point, what is kept, and by what the next pointer is made.
+    registers: [u64; 3],
+    kept: BTreeMap<u64, u64>,
+    chance: u64,
     /// How often each instruction was executed since the last check.
     executed: BTreeMap<u64, u64>,
     /// The dearest stretch between two checks: its cycles and its instructions.
@@ -319,12 +364,9 @@ impl Execution<'_> {
             bytes,
             access,
         } = placed;
+        // What repeats itself once more, to see that it is done.
         let (times, more) = match access {
-            // Once more, to see that it is done.
-            Where::Anywhere {
-                writes: true,
-                times,
-            } => (times, 1),
+            Where::Fill(times) => (times, 1),
             _ => (1, 0),
         };
         *self.executed.entry(address).or_default() += times + more;
@@ -332,30 +374,70 @@ impl Execution<'_> {
         if address == BASE {
             self.stack = STACK.into();
         }
-        self.anywhere = self
-            .anywhere
-            .wrapping_mul(0x9e37_79b9)
-            .wrapping_add(0x7f4a_7c15)
-            % 0x1000
-            * 8;
         for word in 0..times {
             self.simulation.executes(address, bytes);
-            match access {
-                Where::Nowhere => {}
-                Where::Variable(address) => self.simulation.accesses(address, 8, false),
-                Where::Stack(offset, by) => {
-                    let at = self.stack.wrapping_add_signed(offset);
-                    self.simulation.accesses(at, 8, by < 0);
-                    self.stack = self.stack.wrapping_add_signed(by);
+            self.accesses(access, word);
+        }
+        if let Where::Fill(times) = access {
+            self.registers[0] += times * 8;
+        }
+    }
+
+    fn accesses(&mut self, access: Where, word: u64) {
+        match access {
+            Where::Nowhere => {}
+            Where::Variable(address) => self.simulation.accesses(address, 8, false),
+            Where::Stack(offset, by) => {
+                let at = self.stack.wrapping_add_signed(offset);
+                self.simulation.accesses(at, 8, by < 0);
+                self.stack = self.stack.wrapping_add_signed(by);
+            }
+            Where::Fill(_) => {
+                let at = self.registers[0] + word * 8;
+                self.simulation.accesses(at, 8, true);
+            }
+            Where::Point(register, aligned) => {
+                let chance = self
+                    .chance
+                    .wrapping_mul(0x9e37_79b9)
+                    .wrapping_add(0x7f4a_7c15);
+                self.chance = chance;
+                // Mostly in few sets, whatever the cache.
+                let places = chance >> 8;
+                let within = if aligned { 0 } else { places / 64 % 8 * 8 };
+                let somewhere = FIRST_POINTER + places % 8 * 8192 + places / 8 % 3 * 64 + within;
+                // Or at a variable.
+                let variable = u64::from(VARIABLES) + places / 64 % 3 * u64::from(STRIDE);
+                self.registers[register] = match !aligned && (places / 512).is_multiple_of(4) {
+                    true => variable,
+                    false => somewhere,
+                };
+            }
+            Where::Through(register, offset, writes) => {
+                let at = self.registers[register] + offset;
+                self.simulation.accesses(at, 8, writes);
+                if writes {
+                    // Nobody knows what.
+                    self.kept
+                        .insert(at, FIRST_POINTER + 0x10_0000 + at % 64 * 8);
                 }
-                Where::Anywhere { writes, .. } => {
-                    self.simulation
-                        .accesses(self.anywhere + word * 8, 8, writes);
-                }
+            }
+            Where::Copy(from, to) => self.registers[to] = self.registers[from],
+            Where::Move(register, by) => self.registers[register] += by,
+            Where::Keep(register, at) => {
+                self.simulation.accesses(at, 8, true);
+                self.kept.insert(at, self.registers[register]);
+            }
+            Where::Find(register, at) => {
+                self.simulation.accesses(at, 8, false);
+                self.registers[register] = self.kept.get(&at).copied().unwrap_or(FIRST_POINTER);
             }
         }
     }
 }
+
+/// Below, nothing points.
+const FIRST_POINTER: u64 = 0x20_0000;
 
 /// What is said of turns that are apart from the path.
 const APART: &str = "turns where nothing enters it";
@@ -371,8 +453,13 @@ fn code() -> impl Strategy<Value = Code> {
         3 => proptest::collection::vec(1_u8..9, 1..6).prop_map(Code::Straight),
         1 => (0_u8..6).prop_map(Code::Variable),
         1 => (0_u8..4).prop_map(Code::Stack),
-        1 => Just(Code::Pointer),
         1 => (0_u8..9).prop_map(Code::Fill),
+        2 => (0_usize..3, any::<bool>()).prop_map(|(register, aligned)| Code::Point(register, aligned)),
+        5 => (0_usize..3, 0_u8..12, any::<bool>()).prop_map(|(register, words, writes)| Code::Through(register, words, writes)),
+        1 => (0_usize..3, 0_usize..3).prop_map(|(from, to)| Code::Copy(from, to)),
+        2 => (0_usize..3, 1_u8..9).prop_map(|(register, words)| Code::Move(register, words)),
+        1 => (0_usize..3, 0_u8..3).prop_map(|(register, which)| Code::Keep(register, which)),
+        1 => (0_usize..3, 0_u8..3).prop_map(|(register, which)| Code::Find(register, which)),
         3 => (1..=FUNCTIONS).prop_map(Code::Call),
     ];
     leaf.prop_recursive(4, 14, 4, |inner| {
@@ -394,10 +481,20 @@ fn geometry() -> impl Strategy<Value = Geometry> {
     })
 }
 
+/// Small, or as large as those of processors.
+fn data_geometry() -> impl Strategy<Value = Geometry> {
+    let large = prop_oneof![Just(1), Just(2), Just(4)].prop_map(|ways| Geometry {
+        line: 64,
+        sets: 128,
+        ways,
+    });
+    prop_oneof![geometry(), large]
+}
+
 fn model() -> impl Strategy<Value = Model> {
     let data = prop_oneof![
-        Just(Data::Uncached { access: 1000 }),
-        geometry().prop_map(|geometry| Data::WriteBack {
+        1 => Just(Data::Uncached { access: 1000 }),
+        4 => data_geometry().prop_map(|geometry| Data::WriteBack {
             geometry,
             miss: 1000,
             write_back: 10_000,
@@ -411,56 +508,113 @@ fn model() -> impl Strategy<Value = Model> {
     })
 }
 
+/// Programs that do little but follow pointers.
+fn pointers() -> impl Strategy<Value = Code> {
+    let register = 0_usize..3;
+    let leaf = prop_oneof![
+        2 => (register.clone(), any::<bool>()).prop_map(|(register, aligned)| Code::Point(register, aligned)),
+        8 => (register.clone(), 0_u8..4, any::<bool>()).prop_map(|(register, words, writes)| Code::Through(register, words * 2, writes)),
+        2 => (register.clone(), 0_usize..3).prop_map(|(from, to)| Code::Copy(from, to)),
+        4 => (register.clone(), 1_u8..3).prop_map(|(register, words)| Code::Move(register, words)),
+        2 => (register.clone(), 0_u8..2).prop_map(|(register, which)| Code::Keep(register, which)),
+        2 => (register, 0_u8..2).prop_map(|(register, which)| Code::Find(register, which)),
+        1 => (1..=FUNCTIONS).prop_map(Code::Call),
+    ];
+    leaf.prop_recursive(4, 24, 6, |inner| {
+        let several = proptest::collection::vec(inner.clone(), 2..7).prop_map(Code::Sequence);
+        let boxed = several.clone().prop_map(Box::new);
+        prop_oneof![
+            2 => several,
+            1 => (boxed.clone(), boxed.clone()).prop_map(|(a, b)| Code::If(a, b)),
+            2 => (1_u64..12, boxed).prop_map(|(most, body)| Code::Repeat(most, body)),
+        ]
+    })
+}
+
+/// Only what is missing in the data cache costs anything.
+fn data_alone() -> impl Strategy<Value = Model> {
+    data_geometry().prop_map(|geometry| Model {
+        instruction: 1,
+        code: SMALL.code,
+        code_miss: 0,
+        data: Data::WriteBack {
+            geometry,
+            miss: 1000,
+            write_back: 0,
+        },
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn no_execution_costs_more_than_computed(functions in proptest::collection::vec(code(), FUNCTIONS), check in 0_u8..9, model in model()) {
-        let functions = [functions, vec![Code::Straight(vec![check.max(1)])]].concat();
-        let (image, laid) = laid_out(&functions);
-        let computed = |executed| {
-            let question = Question {
-                levels: 8,
-                point: Some(FUNCTIONS),
-                bounds: Vec::new(),
-                model: Some(model),
-                executed,
-            };
-            match Analysis::new(&image, question).longest(&[BASE]) {
-                // Behind a check, loops around it begin anew. A path that does not come by again leaves their turns to whoever
-                // takes them: where that is dear, it is refused, since it is no path.
-                Err(error) if error.to_string().contains(APART) => None,
-                found => Some(found.expect("it can be analysed").expect("it ends").cost),
-            }
+        compare(&[functions, vec![Code::Straight(vec![check.max(1)])]].concat(), model)?;
+    }
+
+    #[test]
+    fn no_way_along_pointers_costs_more_than_computed(functions in proptest::collection::vec(pointers(), FUNCTIONS), model in data_alone()) {
+        compare(&[functions, vec![Code::Straight(vec![1])]].concat(), model)?;
+    }
+}
+
+/// Executes a program as far as there is time, and compares what that costs with what is computed.
+fn compare(functions: &[Code], model: Model) -> Result<(), TestCaseError> {
+    let (image, laid) = laid_out(functions);
+    let computed = |executed| {
+        let question = Question {
+            levels: 8,
+            point: Some(FUNCTIONS),
+            bounds: Vec::new(),
+            model: Some(model),
+            executed,
         };
-        let Some(most) = computed(None) else {
-            return Ok(());
+        match Analysis::new(&image, question).longest(&[BASE]) {
+            // Behind a check, loops around it begin anew. A path that does not come by again leaves their turns to whoever
+            // takes them: where that is dear, it is refused, since it is no path.
+            Err(error) if error.to_string().contains(APART) => None,
+            found => Some(found.expect("it can be analysed").expect("it ends").cost),
+        }
+    };
+    let Some(most) = computed(None) else {
+        return Ok(());
+    };
+    let mut choices = Choices::default();
+    for number in 0..EXECUTIONS {
+        let mut execution = Execution {
+            functions: &laid,
+            simulation: Simulation::new(model),
+            choices: &mut choices,
+            stack: 0,
+            registers: [FIRST_POINTER; 3],
+            kept: BTreeMap::new(),
+            chance: number as u64,
+            executed: BTreeMap::new(),
+            most: (0, BTreeMap::new()),
         };
-        let mut choices = Choices::default();
-        for number in 0..EXECUTIONS {
-            let mut execution = Execution {
-                functions: &laid,
-                simulation: Simulation::new(model),
-                choices: &mut choices,
-                stack: 0,
-                anywhere: 1,
-                executed: BTreeMap::new(),
-                most: (0, BTreeMap::new()),
-            };
-            execution.run(&laid[0]);
-            execution.checks();
-            let (observed, executed) = execution.most;
-            prop_assert!(observed as i64 <= most, "{observed} cycles, {most} computed");
-            // Of paths that execute no more than this one, too.
-            let alike = (number < SEEN).then(|| computed(Some(Rc::new(executed)))).flatten();
-            if let Some(alike) = alike {
-                prop_assert!(observed as i64 <= alike && alike <= most, "{observed} cycles, {alike} computed of this path, {most} of all");
-            }
-            if !choices.next() {
-                break;
-            }
+        execution.run(&laid[0]);
+        execution.checks();
+        let (observed, executed) = execution.most;
+        prop_assert!(
+            observed as i64 <= most,
+            "{observed} cycles, {most} computed"
+        );
+        // Of paths that execute no more than this one, too.
+        let alike = (number < SEEN)
+            .then(|| computed(Some(Rc::new(executed))))
+            .flatten();
+        if let Some(alike) = alike {
+            prop_assert!(
+                observed as i64 <= alike && alike <= most,
+                "{observed} cycles, {alike} computed of this path, {most} of all"
+            );
+        }
+        if !choices.next() {
+            break;
         }
     }
+    Ok(())
 }
 
 const SMALL: Model = Model {

@@ -1,6 +1,6 @@
 //! How much memory a release kernel takes: its sections, and a core's stack at the deepest.
 
-use sandglass_binary::code::{Flow, Instruction, InstructionSet, StackChange};
+use sandglass_binary::code::{Flow, Instruction, InstructionSet};
 
 use super::binary::{entered, Binary};
 use super::call_graph::callees;
@@ -149,6 +149,8 @@ impl Depths<'_> {
             return depth;
         }
         let code = self.binary.image.functions[function].code.iter();
+        let set = self.binary.image.set;
+        let taken = |instruction: &Instruction| taken(instruction, set);
         let (calls, others): (Vec<_>, Vec<_>) =
             code.partition(|instruction| matches!(instruction.flow, Flow::Call(_)));
         let own: u64 = others.into_iter().map(taken).sum();
@@ -166,11 +168,9 @@ impl Depths<'_> {
 }
 
 /// Bytes of stack that `instruction` takes. What others give back is not subtracted: the sum is an upper bound.
-fn taken(instruction: &Instruction) -> u64 {
-    match instruction.stack {
-        StackChange::By(by) => by.min(0).unsigned_abs(),
-        StackChange::To(_) | StackChange::Unknown => 0,
-    }
+fn taken(instruction: &Instruction, set: InstructionSet) -> u64 {
+    let by = instruction.changes.moved(set.stack_pointer());
+    by.map_or(0, |by| by.min(0).unsigned_abs())
 }
 
 #[cfg(test)]

@@ -37,14 +37,80 @@ pub enum Change {
     Unknown,
 }
 
-/// Where an instruction reads or writes.
+/// A general register, by the number that instructions have for it.
+pub type Register = u8;
+
+/// How many general registers there are, at most.
+pub const REGISTERS: usize = 32;
+
+/// A sum modulo 2^64 of registers, as they are before the instruction, and a number.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sum {
+    pub base: Option<Register>,
+    /// Another one, shifted left by so many bits.
+    pub index: Option<(Register, u8)>,
+    /// Of that one, only the lower 32 bits count.
+    pub is_half: bool,
+    pub plus: u64,
+}
+
+impl Sum {
+    pub const fn number(plus: u64) -> Self {
+        Self {
+            base: None,
+            index: None,
+            is_half: false,
+            plus,
+        }
+    }
+
+    pub const fn register(register: Register) -> Self {
+        Self::from(register, 0)
+    }
+
+    /// So many bytes from what the register points to.
+    pub const fn from(register: Register, plus: i64) -> Self {
+        Self {
+            base: Some(register),
+            index: None,
+            is_half: false,
+            plus: plus as u64,
+        }
+    }
+}
+
+/// What an instruction makes of a register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// At an address.
-    Fixed(u64),
-    /// So many bytes from where the stack pointer points before the instruction.
-    Stack(i64),
+pub enum Value {
     Unknown,
+    Sum(Sum),
+    /// The bits of a register that a mask has.
+    Masked(Register, u64),
+    /// A register, shifted right by so many bits; zeros come.
+    ShiftedRight(Register, u8),
+    /// The word with that number of the first access.
+    Loaded(u8),
+    /// Anything that has no more than so many bits.
+    Narrow(u8),
+    /// A register, and bits that are set besides.
+    Set(Register, u64),
+    /// A register, but for the bits of a mask, which are these.
+    Inserted(Register, u64, u64),
+    /// The first register, but for the bits of a mask, which are those of the second.
+    Combined(Register, Register, u64),
+    /// Some of the bits of a register.
+    Part(Register),
+    /// One of two registers.
+    Either(Register, Register),
+}
+
+/// What becomes of a register.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Made {
+    pub register: Register,
+    pub value: Value,
+    /// Of the lower 32 bits alone: those of the registers that it is made of, and the others become zero.
+    pub is_half: bool,
 }
 
 /// What a processor reads and writes at once, at most, in bytes: what is larger, as a pair of registers, is read and written word
@@ -54,10 +120,13 @@ const WORD: u16 = 8;
 /// An instruction reads memory, writes it, or reads and then writes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Access {
-    pub place: Place,
+    /// Its address; `None` if nobody knows.
+    pub place: Option<Sum>,
     pub bytes: u16,
     pub reads: bool,
     pub writes: bool,
+    /// What is written, word by word, if it is a whole word and anything is known of it.
+    pub stored: [Option<Sum>; 2],
 }
 
 impl Access {
@@ -76,13 +145,64 @@ impl Access {
     }
 }
 
-/// What an instruction does to the stack pointer.
+/// What an instruction makes of the registers: what it does not name stays.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Changes {
+    pub known: [Option<Made>; 3],
+    /// A bit for each register of which nothing is known then.
+    pub lost: u32,
+}
+
+impl Changes {
+    /// By how much a register is moved, as a pointer; `None` if it becomes something else.
+    pub fn moved(&self, register: Register) -> Option<i64> {
+        if self.lost >> register & 1 == 1 {
+            return None;
+        }
+        let mut known = self.known.iter().flatten();
+        match known.find(|made| made.register == register) {
+            None => Some(0),
+            Some(Made {
+                value:
+                    Value::Sum(Sum {
+                        base: Some(base),
+                        index: None,
+                        plus,
+                        ..
+                    }),
+                is_half: false,
+                ..
+            }) if *base == register => Some(*plus as i64),
+            Some(_) => None,
+        }
+    }
+
+    /// Adds what becomes of one.
+    pub fn add(&mut self, register: Register, value: Value) {
+        self.add_half(register, value, false);
+    }
+
+    /// The same, of its lower half alone if `is_half`.
+    pub fn add_half(&mut self, register: Register, value: Value, is_half: bool) {
+        let made = Made {
+            register,
+            value,
+            is_half,
+        };
+        match self.known.iter_mut().find(|each| each.is_none()) {
+            Some(free) if value != Value::Unknown => *free = Some(made),
+            _ => self.lost |= 1 << register,
+        }
+    }
+}
+
+/// What a branch behind a comparison says of a register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StackChange {
-    /// It points so many bytes further; a call counts what it pushes.
-    By(i64),
-    To(u64),
-    Unknown,
+pub struct AtMost {
+    pub register: Register,
+    pub most: u64,
+    /// If the branch is taken, or else if it is not.
+    pub if_taken: bool,
 }
 
 /// An instruction.
@@ -105,7 +225,9 @@ pub struct Instruction {
     pub accesses: [Option<Access>; 2],
     /// How often it reads or writes besides, anywhere.
     pub more_accesses: u8,
-    pub stack: StackChange,
+    pub changes: Changes,
+    /// Of a branch behind the instruction before it.
+    pub at_most: Option<AtMost>,
 }
 
 impl Instruction {
@@ -150,6 +272,23 @@ impl InstructionSet {
             object::Architecture::X86_64 => Ok(Self::X86_64),
             object::Architecture::Aarch64 => Ok(Self::Aarch64),
             other => bail!("no decoder for {other:?}: there are those for x86_64 and aarch64"),
+        }
+    }
+
+    /// A register by the number that debugging information has for it.
+    pub fn register_of_debugger(self, number: u16) -> Option<Register> {
+        let order = match self {
+            Self::X86_64 => x86_64::DEBUGGER_ORDER,
+            Self::Aarch64 => aarch64::DEBUGGER_ORDER,
+        };
+        order.get(usize::from(number)).copied()
+    }
+
+    /// The stack pointer.
+    pub fn stack_pointer(self) -> Register {
+        match self {
+            Self::X86_64 => x86_64::STACK_POINTER,
+            Self::Aarch64 => aarch64::STACK_POINTER,
         }
     }
 

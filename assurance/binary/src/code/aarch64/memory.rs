@@ -1,9 +1,9 @@
-//! What instructions of aarch64 do to memory and to the stack pointer.
+//! What instructions of aarch64 do to memory.
 
 use yaxpeax_arm::armv8::a64::{Instruction as Decoded, Opcode, Operand, SIMDSizeCode, SizeCode};
 
-use super::{target, LAST_REGISTER};
-use crate::code::{Access, Place, StackChange};
+use super::registers::{is_pair, place, stored};
+use crate::code::Access;
 
 /// Read-modify-write operations, by the beginnings of their names.
 const ATOMIC: &[&str] = &[
@@ -11,16 +11,22 @@ const ATOMIC: &[&str] = &[
 ];
 
 /// Where an instruction reads or writes. Maintenance of caches is not counted: models have none.
-pub(super) fn accesses(decoded: &Decoded, address: u64) -> [Option<Access>; 2] {
+pub(super) fn accesses(decoded: &Decoded, word: u32, address: u64) -> [Option<Access>; 2] {
     let name = decoded.opcode.to_string();
     let Some((reads, writes)) = directions(&name) else {
         return [None; 2];
     };
+    let bytes = bytes(decoded, &name);
+    let is_words = bytes == 8 || bytes == 16 && is_pair(word);
     let access = Access {
-        place: place(decoded, address),
-        bytes: bytes(decoded, &name),
+        place: place(word, address),
+        bytes,
         reads,
         writes,
+        stored: match is_words && !reads {
+            true => stored(word),
+            false => [None; 2],
+        },
     };
     [Some(access), None]
 }
@@ -82,47 +88,11 @@ fn bytes(decoded: &Decoded, name: &str) -> u16 {
     width * if is_pair { 2 } else { 1 }
 }
 
-fn place(decoded: &Decoded, address: u64) -> Place {
-    if let Some(target) = target(decoded, address) {
-        return Place::Fixed(target);
-    }
-    let of_stack = decoded.operands.iter().find_map(|operand| match *operand {
-        Operand::RegPreIndex(LAST_REGISTER, offset, _) => Some(offset),
-        Operand::RegPostIndex(LAST_REGISTER, _) => Some(0),
-        _ => None,
-    });
-    of_stack.map_or(Place::Unknown, |offset| Place::Stack(offset.into()))
-}
-
-/// What an instruction does to the stack pointer.
-pub(super) fn stack(decoded: &Decoded) -> StackChange {
-    const POINTER: Operand = Operand::RegisterOrSP(SizeCode::X, LAST_REGISTER);
-    let number = |operand: Operand| match operand {
-        Operand::Immediate(number) => Some(i64::from(number)),
-        Operand::ImmShift(number, shift) => Some(i64::from(number) << shift),
-        _ => None,
-    };
-    if decoded.operands[0] == POINTER {
-        let by = number(decoded.operands[2]).filter(|_| decoded.operands[1] == POINTER);
-        return match (decoded.opcode, by) {
-            (Opcode::SUB, Some(by)) => StackChange::By(-by),
-            (Opcode::ADD, Some(by)) => StackChange::By(by),
-            _ => StackChange::Unknown,
-        };
-    }
-    let written_back = decoded.operands.iter().find_map(|operand| match *operand {
-        Operand::RegPreIndex(LAST_REGISTER, by, true)
-        | Operand::RegPostIndex(LAST_REGISTER, by) => Some(StackChange::By(by.into())),
-        Operand::RegPostIndexReg(LAST_REGISTER, _) => Some(StackChange::Unknown),
-        _ => None,
-    });
-    written_back.unwrap_or(StackChange::By(0))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::decoded;
+    use super::super::{decoded, STACK_POINTER};
     use super::*;
+    use crate::code::Sum;
 
     const AT: u64 = 0xffff_ff80_4010_0000;
 
@@ -132,33 +102,39 @@ mod tests {
 
     #[test]
     fn accesses_are_those_of_the_processor() {
+        let stack = |by| Some(Sum::from(STACK_POINTER, by));
+        let at = |register| Some(Sum::register(register));
         for (word, place, bytes, reads, writes) in [
             // ldr x0, .+8; ldr x0, [sp, #24]; ldrb w0, [x1]; ldrsw x0, [x1]; ldr w0, [x1]
-            (0x5800_0040, Place::Fixed(AT + 8), 8, true, false),
-            (0xf940_0fe0, Place::Stack(24), 8, true, false),
-            (0x3940_0020, Place::Unknown, 1, true, false),
-            (0xb980_0020, Place::Unknown, 4, true, false),
-            (0xb940_0020, Place::Unknown, 4, true, false),
+            (0x5800_0040, Some(Sum::number(AT + 8)), 8, true, false),
+            (0xf940_0fe0, stack(24), 8, true, false),
+            (0x3940_0020, at(1), 1, true, false),
+            (0xb980_0020, at(1), 4, true, false),
+            (0xb940_0020, at(1), 4, true, false),
             // stp x29, x30, [sp, #-16]!; ldp x29, x30, [sp], #16; str q0, [x1]
-            (0xa9bf_7bfd, Place::Stack(-16), 16, false, true),
-            (0xa8c1_7bfd, Place::Stack(0), 16, true, false),
-            (0x3d80_0020, Place::Unknown, 16, false, true),
+            (0xa9bf_7bfd, stack(-16), 16, false, true),
+            (0xa8c1_7bfd, stack(0), 16, true, false),
+            (0x3d80_0020, at(1), 16, false, true),
             // ldaxr x0, [x1]; stlxr w2, x0, [x1]; ldadda x0, x1, [x2]
-            (0xc85f_fc20, Place::Unknown, 8, true, false),
-            (0xc802_fc20, Place::Unknown, 8, false, true),
-            (0xf8a0_0041, Place::Unknown, 8, true, true),
+            (0xc85f_fc20, at(1), 8, true, false),
+            (0xc802_fc20, at(1), 8, false, true),
+            (0xf8a0_0041, at(2), 8, true, true),
         ] {
             let expected = Access {
                 place,
                 bytes,
                 reads,
                 writes,
+                stored: [None; 2],
             };
-            assert_eq!(
-                accesses(&of(word), AT),
-                [Some(expected), None],
-                "{word:08x}"
-            );
+            let [Some(found), None] = accesses(&of(word), word, AT) else {
+                panic!("{word:08x} accesses memory once");
+            };
+            let found = Access {
+                stored: [None; 2],
+                ..found
+            };
+            assert_eq!(found, expected, "{word:08x}");
         }
         // ldp x29, x30, [sp], #16; ldr w0, [x1]; stp q0, q1, [x8]; str q0, [x1]
         for (word, times) in [
@@ -167,32 +143,14 @@ mod tests {
             (0xad00_0500, 4),
             (0x3d80_0020, 2),
         ] {
-            let [Some(access), None] = accesses(&of(word), AT) else {
+            let [Some(access), None] = accesses(&of(word), word, AT) else {
                 panic!("{word:08x} accesses memory once");
             };
             assert_eq!(access.times(), times, "{word:08x}: word by word");
         }
         // add x0, x0, #1; dsb sy; prfm pldl1keep, [x0]
         for word in [0x9100_0400, 0xd503_3f9f, 0xf980_0000] {
-            assert_eq!(accesses(&of(word), AT), [None; 2], "{word:08x}");
-        }
-    }
-
-    #[test]
-    fn the_stack_pointer_is_followed_as_far_as_it_is_known() {
-        for (word, expected) in [
-            // sub sp, sp, #16; add sp, sp, #7, lsl #12; stp x29, x30, [sp, #-16]!; ldp x29, x30, [sp], #16
-            (0xd100_43ff, StackChange::By(-16)),
-            (0x9140_1fff, StackChange::By(7 << 12)),
-            (0xa9bf_7bfd, StackChange::By(-16)),
-            (0xa8c1_7bfd, StackChange::By(16)),
-            // mov sp, x0; mov x29, sp; ldr x0, [sp, #24]; bl .+4
-            (0x9100_001f, StackChange::Unknown),
-            (0x9100_03fd, StackChange::By(0)),
-            (0xf940_0fe0, StackChange::By(0)),
-            (0x9400_0001, StackChange::By(0)),
-        ] {
-            assert_eq!(stack(&of(word)), expected, "{word:08x}");
+            assert_eq!(accesses(&of(word), word, AT), [None; 2], "{word:08x}");
         }
     }
 }

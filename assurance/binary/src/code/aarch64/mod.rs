@@ -1,14 +1,16 @@
 //! Code for aarch64.
 
 mod memory;
+mod registers;
 
 use yaxpeax_arch::{Decoder as _, U8Reader};
 use yaxpeax_arm::armv8::a64::{
     InstDecoder, Instruction as Decoded, Opcode, Operand, ShiftStyle, SizeCode,
 };
 
-use super::{Change, Decoder, Flow, Instruction, StackChange};
-use memory::{accesses, stack};
+use super::{Change, Changes, Decoder, Flow, Instruction, Register};
+use memory::accesses;
+use registers::{at_most, changes};
 
 /// Bytes of an instruction.
 const BYTES: u64 = 4;
@@ -18,6 +20,14 @@ const LAST_REGISTER: u16 = 31;
 
 /// The register with the third argument of a function.
 const THIRD_ARGUMENT: u16 = 2;
+
+/// Numbers of registers, in the order of debugging information (*DWARF for the Arm 64-bit Architecture*, 4.1): their own.
+pub(super) const DEBUGGER_ORDER: &[Register] = &[
+    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25,
+    26, 27, 28, 29, 30, 31,
+];
+
+pub(super) const STACK_POINTER: Register = LAST_REGISTER as Register;
 
 /// The hint that waits for an interrupt.
 const WAIT: u32 = 3;
@@ -34,11 +44,14 @@ impl Decoder for Aarch64 {
         let words = code.chunks(BYTES as usize);
         let addresses = (address..).step_by(BYTES as usize);
         let mut before = None;
+        let mut word_before = 0;
         words
             .zip(addresses)
-            .map(|(word, address)| {
-                let decoded = decoded(word);
-                let mut instruction = instruction(decoded, address, word.len() as u8);
+            .map(|(bytes, address)| {
+                let decoded = decoded(bytes);
+                let word = word_of(bytes);
+                let mut instruction = instruction(decoded, word, address, bytes.len() as u8);
+                instruction.at_most = at_most(std::mem::replace(&mut word_before, word), word);
                 instruction.flow_behind = before
                     .zip(decoded)
                     .and_then(|(before, decoded)| settled(&before, &decoded, instruction.flow));
@@ -81,7 +94,13 @@ fn decoded(code: &[u8]) -> Option<Decoded> {
         .filter(|decoded| decoded.opcode != Opcode::Invalid)
 }
 
-fn instruction(decoded: Option<Decoded>, address: u64, length: u8) -> Instruction {
+/// The instruction as a number; 0, which is none, if there are too few bytes.
+fn word_of(code: &[u8]) -> u32 {
+    let word = code.first_chunk().map(|&bytes| u32::from_le_bytes(bytes));
+    word.unwrap_or_default()
+}
+
+fn instruction(decoded: Option<Decoded>, word: u32, address: u64, length: u8) -> Instruction {
     let mut instruction = Instruction {
         address,
         length,
@@ -93,15 +112,19 @@ fn instruction(decoded: Option<Decoded>, address: u64, length: u8) -> Instructio
         count: Change::None,
         accesses: [None; 2],
         more_accesses: 0,
-        stack: StackChange::Unknown,
+        changes: Changes {
+            lost: u32::MAX,
+            ..Changes::default()
+        },
+        at_most: None,
     };
     let Some(decoded) = decoded else {
         return instruction;
     };
     instruction.flow = flow(&decoded, address);
     instruction.third_argument = third_argument(&decoded);
-    instruction.accesses = accesses(&decoded, address);
-    instruction.stack = stack(&decoded);
+    instruction.accesses = accesses(&decoded, word, address);
+    instruction.changes = changes(word, address);
     instruction
 }
 

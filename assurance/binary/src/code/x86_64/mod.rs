@@ -1,14 +1,22 @@
 //! Code for x86_64.
 
 mod memory;
+mod registers;
 
 use iced_x86::{
     Decoder as Iced, DecoderOptions, FlowControl, Formatter, Instruction as Decoded,
     InstructionInfoFactory, Mnemonic, NasmFormatter, OpAccess, OpKind, Register,
 };
 
-use super::{Change, Decoder, Flow, Instruction};
-use memory::{accesses, stack};
+use super::{Change, Decoder, Flow, Instruction, Register as Number};
+use memory::accesses;
+use registers::{at_most, changes};
+
+/// Numbers of registers, in the order of debugging information (*System V ABI, AMD64 supplement*, figure 3.36).
+pub(super) const DEBUGGER_ORDER: &[Number] =
+    &[0, 2, 1, 3, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15];
+
+pub(super) const STACK_POINTER: Number = 4;
 
 /// The decoder.
 #[derive(Debug, Clone, Copy)]
@@ -17,9 +25,15 @@ pub struct X86_64;
 impl Decoder for X86_64 {
     fn decode(&self, code: &[u8], address: u64) -> Vec<Instruction> {
         let mut info = InstructionInfoFactory::new();
+        let mut before: Option<Decoded> = None;
         Iced::with_ip(64, code, address, DecoderOptions::NONE)
             .into_iter()
-            .map(|decoded| instruction(&mut info, &decoded))
+            .map(|decoded| Instruction {
+                at_most: before
+                    .replace(decoded)
+                    .and_then(|before| at_most(&before, &decoded)),
+                ..instruction(&mut info, &decoded)
+            })
             .collect()
     }
 
@@ -50,7 +64,8 @@ fn instruction(info: &mut InstructionInfoFactory, decoded: &Decoded) -> Instruct
         count: change(info, decoded, Register::RCX),
         accesses,
         more_accesses,
-        stack: stack(info, decoded),
+        changes: changes(info, decoded),
+        at_most: None,
     }
 }
 

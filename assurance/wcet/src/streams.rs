@@ -1,0 +1,166 @@
+//! Accesses of a loop that go through memory step by step: each line is brought once, though nobody knows in which turn.
+//!
+//! Such an access is at the address of the turn before or so many bytes on. If the line of the turn before is there, it brings
+//! another one no more often than the loop comes into one. These are paid for where the loop is entered, with one that comes
+//! first: as if the loop began by an access one step before its first. A cache that replaces what was used longest ago misses no
+//! less for an access more (Mattson et al., *Evaluation techniques for storage hierarchies*, 1970), so that this is safe.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use petgraph::algo::tarjan_scc;
+use petgraph::graph::DiGraph;
+use sandglass_cache::{Data, Geometry, Model};
+
+use crate::reduce::{Network, SOURCE};
+use crate::values::{Origin, Place, Symbol, Symbols, Term};
+
+/// Accesses that a loop makes in each turn, one behind the other.
+#[derive(Debug, Clone)]
+pub struct Stream {
+    /// Where the loop has what changes from turn to turn, and what that is called.
+    pub place: Place,
+    pub symbol: Symbol,
+    /// What is accessed before the first of them.
+    pub before: Term,
+    /// Their addresses.
+    all: Vec<Term>,
+    /// Lines that they come into, at most, once they have begun.
+    lines: u64,
+}
+
+/// Those of a network.
+#[derive(Debug, Default)]
+pub struct Streams {
+    /// By the nodes in which their loops begin.
+    loops: BTreeMap<usize, Vec<Stream>>,
+    /// By their addresses: what is accessed before.
+    before: BTreeMap<Term, Term>,
+}
+
+/// Bytes from an access to the next of the same turn.
+const WORD: u64 = 8;
+
+impl Streams {
+    /// Of addresses whose lines may be missing.
+    pub fn of(
+        missed: Vec<Term>,
+        network: &Network,
+        cache: Geometry,
+        symbols: &mut Symbols,
+    ) -> Self {
+        let mut streams = Self::default();
+        let begun = begun_inside(network);
+        let missed: BTreeSet<Term> = missed.into_iter().collect();
+        for &at in &missed {
+            let steps = at.symbol.and_then(|symbol| symbols.step_in(symbol));
+            let Some((symbol, step)) = steps else {
+                continue;
+            };
+            let Origin::Joined { node, place } = symbols.origin(symbol) else {
+                continue;
+            };
+            let back = Term::symbol(symbol).add(step.wrapping_neg());
+            let (Some(&turns), Some(last)) = (
+                network.turns.get(&node),
+                symbols.with(at, Some(symbol), back),
+            ) else {
+                continue;
+            };
+            let Some(by) = last.distance(at) else {
+                continue;
+            };
+            if streams.before.contains_key(&at) || begun.contains(&node) {
+                continue;
+            }
+            // Word by word, as far as a turn goes on: as one.
+            let words = (0..by).step_by(WORD as usize).map(|word| at.add(word));
+            let words: Vec<Term> = words.take_while(|word| missed.contains(word)).collect();
+            let is_whole = (by as i64) > 0 && words.len() as u64 * WORD == by;
+            let (all, back) = match is_whole {
+                true => (words, WORD),
+                false => (vec![at], by),
+            };
+            let bytes = turns.saturating_mul((by as i64).unsigned_abs());
+            let lines = bytes / cache.line + 1;
+            let times = turns.saturating_mul(all.len() as u64);
+            if (back as i64).unsigned_abs() >= cache.line || lines + 1 >= times {
+                continue;
+            }
+            for &word in &all {
+                streams.before.insert(word, word.add(back.wrapping_neg()));
+            }
+            streams.loops.entry(node).or_default().push(Stream {
+                place,
+                symbol,
+                before: at.add(back.wrapping_neg()),
+                all,
+                lines,
+            });
+        }
+        streams
+    }
+
+    /// Leaves out what is among these addresses. Whether anything is.
+    pub fn leave_out(&mut self, missed: &[Term]) -> bool {
+        let known = self.before.len();
+        for streams in self.loops.values_mut() {
+            streams.retain(|stream| {
+                let is_in_vain = stream.all.iter().any(|at| missed.contains(at));
+                if is_in_vain {
+                    stream.all.iter().for_each(|at| {
+                        self.before.remove(at);
+                    });
+                }
+                !is_in_vain
+            });
+        }
+        self.before.len() < known
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.before.is_empty()
+    }
+
+    /// Those of the loop that begins in a node.
+    pub fn from(&self, node: usize) -> &[Stream] {
+        self.loops.get(&node).map_or(&[], Vec::as_slice)
+    }
+
+    /// The address of an access in the turn before.
+    pub fn before(&self, at: Term) -> Option<Term> {
+        self.before.get(&at).copied()
+    }
+
+    /// Cycles at the entrance of the loop that begins in a node.
+    pub fn cost_from(&self, node: usize, model: &Model) -> i64 {
+        let Data::WriteBack {
+            miss, write_back, ..
+        } = model.data
+        else {
+            return 0;
+        };
+        let lines = self.from(node).iter().map(|stream| stream.lines + 1);
+        (lines.sum::<u64>() * (miss + write_back)) as i64
+    }
+}
+
+/// Nodes of loops in which something begins, behind a check for interrupts: whoever begins there has not paid at the entrance.
+fn begun_inside(network: &Network) -> BTreeSet<usize> {
+    if network.resumed.is_empty() {
+        return BTreeSet::new();
+    }
+    let mut graph = DiGraph::<(), ()>::new();
+    let nodes: Vec<_> = (0..network.nodes).map(|_| graph.add_node(())).collect();
+    for edge in network.edges.iter().filter(|edge| edge.from != SOURCE) {
+        graph.add_edge(nodes[edge.from], nodes[edge.to], ());
+    }
+    let mut begun = BTreeSet::new();
+    for &(check, edge) in &network.resumed {
+        graph.add_edge(nodes[check], nodes[network.edges[edge].to], ());
+        begun.insert(network.edges[edge].to);
+    }
+    let loops = tarjan_scc(&graph).into_iter();
+    let loops = loops.map(|part| part.into_iter().map(|node| node.index()));
+    let loops = loops.filter(|part| part.clone().any(|node| begun.contains(&node)));
+    loops.flatten().collect()
+}

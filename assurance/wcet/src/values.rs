@@ -1,0 +1,420 @@
+//! What registers and memory hold, as far as it tells accesses of one line from others: numbers, and symbols for numbers that
+//! nobody knows.
+//!
+//! A symbol stands for one number as long as a state speaks of it: what an instruction found or made in a node of the network,
+//! or what a place holds where ways meet. Who defines it anew first makes the state forget the old one.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// A number that nobody knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Symbol(u32);
+
+/// A symbol and a number, or a number alone: their sum modulo 2^64.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Term {
+    pub symbol: Option<Symbol>,
+    pub plus: u64,
+}
+
+impl Term {
+    pub const fn number(plus: u64) -> Self {
+        Self { symbol: None, plus }
+    }
+
+    pub const fn symbol(symbol: Symbol) -> Self {
+        Self {
+            symbol: Some(symbol),
+            plus: 0,
+        }
+    }
+
+    #[must_use]
+    pub const fn add(self, by: u64) -> Self {
+        Self {
+            plus: self.plus.wrapping_add(by),
+            ..self
+        }
+    }
+
+    /// How far another is from it, if that is known.
+    pub fn distance(self, other: Self) -> Option<u64> {
+        (self.symbol == other.symbol).then(|| other.plus.wrapping_sub(self.plus))
+    }
+}
+
+/// Where a value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    Register(u8),
+    /// A word of memory.
+    Memory(Term),
+}
+
+/// What a symbol stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Origin {
+    /// What the instruction at an address found or made in a node of the network, and which of it.
+    Made {
+        node: usize,
+        address: u64,
+        which: u8,
+    },
+    /// What a place holds where ways meet in a node.
+    Joined { node: usize, place: Place },
+    /// What a call that counts as a step was given: in an order of its own.
+    Given(u32),
+    /// What such a call, out of a node, leaves where it knows it by this symbol.
+    Left { node: usize, inner: Symbol },
+    /// Another, shifted left by so many bits.
+    Scaled(Symbol, u8),
+    /// The sum of two.
+    Added(Symbol, Symbol),
+}
+
+/// So many origins have a symbol in another's, at most.
+const MOST_NESTED: u32 = 4;
+
+/// All symbols.
+#[derive(Debug)]
+pub struct Symbols {
+    /// Where the kernel's stacks are.
+    stacks: Range<u64>,
+    origins: Vec<(Origin, u32)>,
+    known: BTreeMap<Origin, Symbol>,
+    /// By how much what a place holds where a loop begins is more than in the turn before; `None` if it is anything.
+    steps: Steps,
+}
+
+/// Of symbols of places where loops begin.
+pub type Steps = BTreeMap<Symbol, Option<u64>>;
+
+impl Symbols {
+    pub fn new(stacks: Range<u64>) -> Self {
+        Self {
+            stacks,
+            origins: Vec::new(),
+            known: BTreeMap::new(),
+            steps: BTreeMap::new(),
+        }
+    }
+
+    pub fn stacks(&self) -> &Range<u64> {
+        &self.stacks
+    }
+
+    pub fn of(&mut self, origin: Origin) -> Symbol {
+        if let Some(&known) = self.known.get(&origin) {
+            return known;
+        }
+        let depth = match origin {
+            Origin::Scaled(of, _) => self.depth(of) + 1,
+            Origin::Added(first, second) => self.depth(first).max(self.depth(second)) + 1,
+            _ => 0,
+        };
+        self.origins.push((origin, depth));
+        let symbol = Symbol(self.origins.len() as u32 - 1);
+        self.known.insert(origin, symbol);
+        symbol
+    }
+
+    pub fn origin(&self, symbol: Symbol) -> Origin {
+        self.origins[symbol.0 as usize].0
+    }
+
+    fn depth(&self, symbol: Symbol) -> u32 {
+        self.origins[symbol.0 as usize].1
+    }
+
+    /// Takes out by how much places change from turn to turn, in the nodes of a network: those of another have the same numbers.
+    pub fn take_steps(&mut self) -> Steps {
+        std::mem::take(&mut self.steps)
+    }
+
+    /// Puts that back.
+    pub fn put_steps(&mut self, steps: Steps) {
+        self.steps = steps;
+    }
+
+    /// What a place holds where a loop begins is by so much more than in the turn before; or anything.
+    pub fn steps(&mut self, symbol: Symbol, by: Option<u64>) {
+        let known = self.steps.entry(symbol).or_insert(by);
+        // A turn may leave it as it was.
+        *known = match (*known, by) {
+            (Some(0), by) => by,
+            (by, Some(0)) => by,
+            (known, by) if known == by => by,
+            _ => None,
+        };
+    }
+
+    /// The part of a symbol that changes from turn to turn of a loop, if there is one, and by how much.
+    pub fn step_in(&self, symbol: Symbol) -> Option<(Symbol, u64)> {
+        match self.origin(symbol) {
+            Origin::Scaled(of, _) => self.step_in(of),
+            Origin::Added(first, second) => match (self.step_in(first), self.step_in(second)) {
+                (Some(step), None) | (None, Some(step)) => Some(step),
+                _ => None,
+            },
+            _ => {
+                let step = self.steps.get(&symbol).copied().flatten()?;
+                (step != 0).then_some((symbol, step))
+            }
+        }
+    }
+
+    /// Whether what a symbol is made of has such an origin.
+    pub fn has(&self, symbol: Symbol, is_it: &impl Fn(&Origin) -> bool) -> bool {
+        match self.origin(symbol) {
+            Origin::Scaled(of, _) => self.has(of, is_it),
+            Origin::Added(first, second) => self.has(first, is_it) || self.has(second, is_it),
+            origin => is_it(&origin),
+        }
+    }
+
+    /// Whether a symbol is another, or made of it.
+    pub fn is_of(&self, symbol: Symbol, part: Symbol) -> bool {
+        symbol == part
+            || match self.origin(symbol) {
+                Origin::Scaled(of, _) => self.is_of(of, part),
+                Origin::Added(first, second) => self.is_of(first, part) || self.is_of(second, part),
+                _ => false,
+            }
+    }
+
+    /// The term, shifted left; `None` if that has no symbol.
+    pub fn scaled(&mut self, term: Term, by: u8) -> Option<Term> {
+        let plus = term.plus.checked_shl(by.into())?;
+        let symbol = match term.symbol {
+            Some(of) if by > 0 => {
+                if self.depth(of) >= MOST_NESTED {
+                    return None;
+                }
+                Some(self.of(Origin::Scaled(of, by)))
+            }
+            symbol => symbol,
+        };
+        Some(Term { symbol, plus })
+    }
+
+    /// The sum of two; `None` if that has no symbol.
+    pub fn added(&mut self, first: Term, second: Term) -> Option<Term> {
+        let plus = first.plus.wrapping_add(second.plus);
+        let symbol = match (first.symbol, second.symbol) {
+            (Some(first), Some(second)) => {
+                if self.depth(first).max(self.depth(second)) >= MOST_NESTED {
+                    return None;
+                }
+                Some(self.of(Origin::Added(first.min(second), first.max(second))))
+            }
+            (first, second) => first.or(second),
+        };
+        Some(Term { symbol, plus })
+    }
+
+    /// A term where a part of its symbol is another term; where there is no part, a number is added. `None` if that has no symbol.
+    pub fn with(&mut self, term: Term, part: Option<Symbol>, by: Term) -> Option<Term> {
+        let (Some(symbol), Some(part)) = (term.symbol, part) else {
+            return self.added(by, Term::number(term.plus));
+        };
+        Some(self.symbol_with(symbol, part, by)?.add(term.plus))
+    }
+
+    fn symbol_with(&mut self, symbol: Symbol, part: Symbol, by: Term) -> Option<Term> {
+        if symbol == part {
+            return Some(by);
+        }
+        match self.origin(symbol) {
+            Origin::Scaled(of, shift) => {
+                let of = self.symbol_with(of, part, by)?;
+                self.scaled(of, shift)
+            }
+            Origin::Added(first, second) => {
+                let first = self.symbol_with(first, part, by)?;
+                let second = self.symbol_with(second, part, by)?;
+                self.added(first, second)
+            }
+            _ => Some(Term::symbol(symbol)),
+        }
+    }
+
+    /// The same symbol where those that it is made of have other names.
+    pub fn renamed(
+        &mut self,
+        symbol: Symbol,
+        name: &mut impl FnMut(&mut Self, Symbol) -> Option<Symbol>,
+    ) -> Option<Symbol> {
+        match self.origin(symbol) {
+            Origin::Scaled(of, by) => {
+                let of = self.renamed(of, name)?;
+                Some(self.of(Origin::Scaled(of, by)))
+            }
+            Origin::Added(first, second) => {
+                let first = self.renamed(first, name)?;
+                let second = self.renamed(second, name)?;
+                Some(self.of(Origin::Added(first.min(second), first.max(second))))
+            }
+            _ => name(self, symbol),
+        }
+    }
+}
+
+/// What memory an address can be in: a bit for each kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Region(u8);
+
+impl Region {
+    /// The kernel's stacks.
+    pub const STACK: Self = Self(1);
+    /// Its statics.
+    pub const STATIC: Self = Self(2);
+    /// What it has given to objects and users.
+    pub const GIVEN: Self = Self(4);
+    pub const ANYWHERE: Self = Self(7);
+
+    const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// What both allow; of what contradicts itself, the second, which is newer.
+    const fn and(self, other: Self) -> Self {
+        match self.0 & other.0 {
+            0 => other,
+            both => Self(both),
+        }
+    }
+
+    /// That of a sum: of an address and what says how far it is. What is known of an address is known of how far it is from
+    /// others, too.
+    const fn of_sum(self, other: Self) -> Self {
+        match self.0 & other.0 {
+            0 => Self::ANYWHERE,
+            both => Self(both),
+        }
+    }
+
+    /// Whether nothing is in both.
+    pub const fn is_apart(self, other: Self) -> bool {
+        self.0 & other.0 == 0
+    }
+}
+
+/// What is known of the bits of a number, and what is there if it is an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Bits {
+    pub unknown: u64,
+    /// Of those that are known; zero where nothing is.
+    pub value: u64,
+    pub region: Region,
+}
+
+impl Bits {
+    pub const UNKNOWN: Self = Self::of(u64::MAX, 0);
+
+    pub const fn of(unknown: u64, value: u64) -> Self {
+        Self {
+            unknown,
+            value,
+            region: Region::ANYWHERE,
+        }
+    }
+
+    pub const fn number(value: u64) -> Self {
+        Self::of(0, value)
+    }
+
+    #[must_use]
+    pub const fn within(self, region: Region) -> Self {
+        Self { region, ..self }
+    }
+
+    /// Of a sum: a carry may come from wherever something is unknown.
+    #[must_use]
+    pub const fn add(self, other: Self) -> Self {
+        let value = self.value.wrapping_add(other.value);
+        let most = self.unknown.wrapping_add(other.unknown).wrapping_add(value);
+        let unknown = (most ^ value) | self.unknown | other.unknown;
+        Self {
+            unknown,
+            value: value & !unknown,
+            region: self.region.of_sum(other.region),
+        }
+    }
+
+    #[must_use]
+    pub const fn shifted_left(self, by: u8) -> Self {
+        Self::of(self.unknown << by, self.value << by)
+    }
+
+    #[must_use]
+    pub const fn shifted_right(self, by: u8) -> Self {
+        Self::of(self.unknown >> by, self.value >> by)
+    }
+
+    #[must_use]
+    pub const fn masked(self, mask: u64) -> Self {
+        Self {
+            unknown: self.unknown & mask,
+            value: self.value & mask,
+            ..self
+        }
+    }
+
+    /// What is known if either holds.
+    #[must_use]
+    pub const fn or(self, other: Self) -> Self {
+        let unknown = self.unknown | other.unknown | (self.value ^ other.value);
+        Self {
+            unknown,
+            value: self.value & !unknown,
+            region: self.region.or(other.region),
+        }
+    }
+
+    /// What is known if less was known before than what was known then, and may go on so, as of a number that is counted up: from
+    /// the lowest bit on that is not known any more, nothing.
+    #[must_use]
+    pub const fn widened(self, before: Self) -> Self {
+        let lost = self.unknown & !before.unknown;
+        let unknown = self.unknown | (lost & lost.wrapping_neg()).wrapping_sub(1) ^ u64::MAX;
+        match lost {
+            0 => self,
+            _ => Self {
+                unknown,
+                value: self.value & !unknown,
+                ..self
+            },
+        }
+    }
+
+    /// What is known if both hold; of what contradicts itself, the first, since nobody comes there.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self {
+            unknown: self.unknown & other.unknown,
+            value: self.value | (other.value & self.unknown),
+            region: self.region.and(other.region),
+        }
+    }
+
+    /// The least and the greatest number that it can be.
+    pub const fn range(self) -> (u64, u64) {
+        (self.value, self.value | self.unknown)
+    }
+
+    /// Whether it has no more than so many bits.
+    pub const fn fits(self, bits: u32) -> bool {
+        (self.unknown | self.value) >> bits == 0
+    }
+
+    /// Whether two numbers cannot be the same in what `mask` has.
+    pub const fn differ(self, other: Self, mask: u64) -> bool {
+        (self.value ^ other.value) & !self.unknown & !other.unknown & mask != 0
+    }
+
+    /// How many of the lowest bits are known.
+    pub const fn known_from_below(self) -> u32 {
+        self.unknown.trailing_zeros()
+    }
+}
