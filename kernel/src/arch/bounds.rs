@@ -21,6 +21,16 @@ pub(in crate::arch) mod kind {
     pub const TOGETHER: u64 = 6;
     /// Limits of paths name it.
     pub const MARK: u64 = 5;
+    /// A register holds an address in an object, which is aligned: [`in_object`](super::in_object).
+    pub const POINTER: u64 = 7;
+}
+
+/// What a record says of a register, by its number in instructions, that holds the address of what is so many bytes from the
+/// beginning of a `T`: assembly has no debugging information.
+#[cfg(target_os = "none")]
+pub(in crate::arch) const fn in_object<T>(register: u64, offset: usize) -> u64 {
+    assert!(offset < 1 << 32 && register < 32);
+    register << 40 | (align_of::<T>().trailing_zeros() as u64) << 32 | offset as u64
 }
 
 /// As the bound of a loop: the levels of capability spaces, a parameter of the analysis.

@@ -5,6 +5,7 @@
 
 use sandglass_lock as lock;
 
+use super::align_stack;
 use super::entry::leave;
 use super::turn::{entered, KernelGuard};
 use crate::cores::CoreId;
@@ -103,7 +104,7 @@ pub fn end(guard: KernelGuard, ending: Ending) -> ! {
         Ending::Arms(next) => arm(guard.inside, next),
         Ending::HandsOver(next, own) => hand_over_to(guard.inside, next, own),
         Ending::Starts(next, own) => start(guard.inside, next, own),
-        Ending::IsInGeneral => in_general(guard.inside),
+        Ending::IsInGeneral => to_general(guard.inside),
     }
 }
 
@@ -140,10 +141,17 @@ fn hand_over_to(inside: Option<lock::Turn>, next: Ref<Tcb>, own: Ref<SchedContex
 pub extern "C" fn on_system_call(_cptr: u64, _info: u64, _number: u64, core: CoreId) -> ! {
     let guard = enter(core);
     account::update_time(guard.k, guard.k.core());
-    in_general(guard.inside)
+    to_general(guard.inside)
 }
 
 /// A system call for which there is no line, or none that can take it.
+#[inline(never)]
+fn to_general(inside: Option<lock::Turn>) -> ! {
+    align_stack();
+    in_general(inside)
+}
+
+/// The same, wherever it was called from.
 #[inline(never)]
 fn in_general(inside: Option<lock::Turn>) -> ! {
     // SAFETY: the one that the caller gave up.

@@ -70,7 +70,7 @@ pub use isa::machine::platform::Machine;
 #[cfg(target_os = "none")]
 pub use isa::machine::words::{append_first_bit, copy_words, opaque};
 #[cfg(target_os = "none")]
-pub use opaque::{opaque_pointer, opaque_word};
+pub use opaque::{align_stack, opaque_pointer, opaque_word};
 
 use crate::cores::CoreId;
 use abi::{Irq, Line, Space};

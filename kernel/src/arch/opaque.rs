@@ -1,4 +1,4 @@
-//! A value of which the compiler knows nothing, on every bare machine.
+//! What the compiler knows nothing of, on every bare machine.
 
 /// `value`, of which the compiler knows nothing from here on: it is computed here, and not where it is used, if that is behind
 /// a branch.
@@ -21,4 +21,19 @@ pub fn opaque_pointer<T>(pointer: *mut T) -> *mut T {
         core::arch::asm!("/* {} */", inout(reg) pointer, options(nomem, nostack, preserves_flags));
     }
     pointer
+}
+
+/// Bytes of a line of a cache, and at least as many as any stack is aligned to.
+#[repr(align(64))]
+struct Line([core::mem::MaybeUninit<u8>; 64]);
+
+/// Whoever calls this has its frame at a multiple of [`Line`], and what it calls has its own at a known distance from there: so
+/// it is known which words of the stack share a line, wherever it is called from.
+#[inline(always)]
+pub fn align_stack() {
+    let line = Line([core::mem::MaybeUninit::uninit(); 64]);
+    // SAFETY: no instruction. The line is on the stack, and so aligned, as somebody might look at it.
+    unsafe {
+        core::arch::asm!("/* {} */", in(reg) &raw const line, options(nostack, preserves_flags));
+    }
 }

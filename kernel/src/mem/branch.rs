@@ -69,8 +69,8 @@ pub unsafe trait Forked: Sized {
     const FORK: usize;
 }
 
-/// The leaf and the node of a thread.
-#[repr(C)]
+/// The leaf and the node of a thread, in one line of a cache.
+#[repr(C, align(64))]
 pub struct Fork<T> {
     leaf: Entry,
     node: Entry,

@@ -46,7 +46,8 @@ impl Refill {
 /// A refill that waits behind the head. Its amount is what lies between its start and that of the next one: so what
 /// concerns many refills in a row is one search, and not a sum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(C)]
+// All of one is in one line of a cache.
+#[repr(C, align(16))]
 pub struct Queued {
     /// Budget in front of it, in ticks: all that was used since the context was configured, and all that comes before.
     pub start: u64,

@@ -12,10 +12,12 @@ use super::handlers::{
     act_on_exception, on_interrupt, on_kernel_exception, on_unexpected, KernelStack, KERNEL_STACKS,
 };
 use crate::arch::abi::context::{Context, Register};
+use crate::arch::bounds::{in_object, kind};
 use crate::arch::calls::{
     on_call, on_nb_send_recv, on_recv, on_reply_recv, on_send, on_system_call, on_wait, on_yield,
 };
 use crate::cores::{CoreId, CORES};
+use crate::object::{tcb, Tcb};
 
 unsafe extern "C" {
     static sandglass_vectors: u8;
@@ -75,6 +77,9 @@ global_asm!(
     size = const size_of::<KernelStack>(),
 );
 
+/// The number of the stack pointer in instructions.
+const SP: u64 = 31;
+
 /// Class of a system call in ESR.
 const SYSTEM_CALL: u32 = 0x15;
 /// Where the class is.
@@ -83,8 +88,17 @@ const CLASS: u32 = 26;
 global_asm!(
     ".section .text.vectors, \"ax\", @progbits",
 
+    // Says that a register points to the context of a thread: what `in_object` makes of it.
+    ".macro sandglass_to_context said",
+    "9:",
+    ".pushsection .sandglass.wcet, \"\", @progbits",
+    ".quad 9b, {pointer}, \\said",
+    ".popsection",
+    ".endm",
+
     // Stores the general registers of the user.
     ".macro sandglass_save",
+    "sandglass_to_context {context_in_sp}",
     "stp x0, x1, [sp]",
     "stp x2, x3, [sp, #16]",
     "stp x4, x5, [sp, #32]",
@@ -230,6 +244,7 @@ global_asm!(
     ".global sandglass_exit",
     ".type sandglass_exit, @function",
     "sandglass_exit:",
+    "sandglass_to_context {context_in_x0}",
     "mov sp, x0",
     // By this the oracle for time knows who runs next (as in `turn`): registers of whom are loaded here.
     ".globl sandglass_watch_loads",
@@ -262,6 +277,7 @@ global_asm!(
     "dsb nsh",
     "isb",
     ".size sandglass_exit, . - sandglass_exit",
+    ".purgem sandglass_to_context",
     ".purgem sandglass_save",
     ".purgem sandglass_stack",
     ".purgem sandglass_unexpected",
@@ -292,6 +308,9 @@ global_asm!(
     on_unexpected = sym on_unexpected,
     class = const CLASS,
     system_call = const SYSTEM_CALL,
+    pointer = const kind::POINTER,
+    context_in_sp = const in_object::<Tcb>(SP, tcb::offset::REGISTERS),
+    context_in_x0 = const in_object::<Tcb>(0, tcb::offset::REGISTERS),
     x30 = const at(Register::X30),
     next_ip = const at(Register::NextIp),
     fault_ip = const at(Register::FaultIp),

@@ -16,6 +16,7 @@ use crate::arch::aarch64::machine::platform::{FIRST_FREE, LOOK, REMOTE_CALL};
 use crate::arch::aarch64::machine::{cpu, paging};
 use crate::arch::abi::context::Context;
 use crate::arch::abi::{irq, Exception, Irq};
+use crate::arch::align_stack;
 use crate::arch::calls;
 use crate::arch::requests;
 use crate::arch::turn::{entered, KernelGuard};
@@ -164,7 +165,7 @@ pub fn look(core: CoreId) -> ! {
     // SAFETY: as in `act`.
     let guard = unsafe { KernelGuard::enter(core) };
     account::update_time(guard.k, guard.k.core());
-    act_in_general(guard.inside, Trap::Look, None)
+    to_general(guard.inside, Trap::Look, None)
 }
 
 /// Handles an event of `core`, which executes this, and goes on. The end of an interrupt is signalled after it was
@@ -183,10 +184,17 @@ fn act(core: CoreId, trap: impl Fn() -> Trap, taken: Option<Acknowledged>) -> ! 
         let ending = event::conclude(guard.k, here, Some(line));
         calls::end(guard, ending)
     }
-    act_in_general(guard.inside, trap(), taken)
+    to_general(guard.inside, trap(), taken)
 }
 
 /// Handles an event that no line took, and goes on.
+#[inline(never)]
+fn to_general(inside: Option<lock::Turn>, trap: Trap, taken: Option<Acknowledged>) -> ! {
+    align_stack();
+    act_in_general(inside, trap, taken)
+}
+
+/// The same, wherever it was called from.
 #[inline(never)]
 fn act_in_general(inside: Option<lock::Turn>, trap: Trap, taken: Option<Acknowledged>) -> ! {
     // SAFETY: the one that the caller gave up.

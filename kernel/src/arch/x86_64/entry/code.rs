@@ -11,6 +11,7 @@ use sandglass_abi::syscall::Syscall;
 use super::descriptors::{Cpu, CPUS, DEBUG, ENTRY_STACK_TOP, ENTRY_STRIDE, USER_CODE, USER_DATA};
 use super::handlers::{on_kernel_vector, on_vector, KernelStack, KERNEL_STACKS, STACK_START};
 use crate::arch::abi::context::Register;
+use crate::arch::bounds::{in_object, kind};
 use crate::arch::calls::{
     on_call, on_nb_send_recv, on_recv, on_reply_recv, on_send, on_system_call, on_wait, on_yield,
 };
@@ -126,7 +127,21 @@ const _: () = {
     }
 };
 
+/// The numbers of registers in instructions.
+mod number {
+    pub const RAX: u64 = 0;
+    pub const RSP: u64 = 4;
+    pub const RDI: u64 = 7;
+}
+
 global_asm!(
+    // Says that a register points into a thread: what `in_object` makes of it.
+    ".macro in_thread said",
+    "9:",
+    ".pushsection .sandglass.wcet, \"\", @progbits",
+    ".quad 9b, {pointer}, \\said",
+    ".popsection",
+    ".endm",
     // What is done against speculation, as far as this build was asked for it and the processor needs it (`speculation`).
     // After an entry, before any return: predictions that user code has made are not the kernel's. Of the registers, R8, R9
     // and RAX are free. The fence is for the jump: without it, what follows could be executed ahead of the register's setting.
@@ -218,6 +233,7 @@ global_asm!(
     ".endif",
     "movabs rax, {window}",
     "add rax, [rip + sandglass_core + \\core * {core_size} + {thread}]",
+    "in_thread {thread_in_rax}",
     "mov [rax + {rdi}], rdi",
     "mov [rax + {rsi}], rsi",
     "mov [rax + {rbx}], rbx",
@@ -306,6 +322,7 @@ global_asm!(
     ".endif",
     "movabs rsp, {window} + {pushed_end}",
     "add rsp, [rip + sandglass_core + \\core * {core_size} + {thread}]",
+    "in_thread {pushed_end_in_rsp}",
     "push rcx",
     "push r11",
     "push r15",
@@ -362,6 +379,7 @@ global_asm!(
     ".global sandglass_exit_\\core",
     ".type sandglass_exit_\\core, @function",
     "sandglass_exit_\\core:",
+    "in_thread {thread_in_rdi}",
     ".if {at_switch}",
     "mov rax, [rip + sandglass_core + \\core * {core_size} + {root}]",
     "cmp rax, [rip + {data} + \\core * {data_size} + {last_root}]",
@@ -556,6 +574,10 @@ global_asm!(
     user_data = const USER_DATA,
     msr_fs_base = const Msr::FsBase as u32,
     msr_gs_base = const Msr::GsBase as u32,
+    pointer = const kind::POINTER,
+    thread_in_rax = const in_object::<Tcb>(number::RAX, 0),
+    thread_in_rdi = const in_object::<Tcb>(number::RDI, 0),
+    pushed_end_in_rsp = const in_object::<Tcb>(number::RSP, at(Register::NextIp) + 8),
     pushed_end = const at(Register::NextIp) + 8,
     rdi = const at(Register::Rdi),
     rsi = const at(Register::Rsi),

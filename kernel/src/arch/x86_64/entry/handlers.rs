@@ -24,6 +24,7 @@ use super::descriptors::FIRST_SOFTWARE;
 use super::fatal;
 use crate::arch::abi::context::Register;
 use crate::arch::abi::{Exception, Irq};
+use crate::arch::align_stack;
 use crate::arch::calls;
 use crate::arch::requests;
 use crate::arch::turn::{entered, KernelGuard};
@@ -246,7 +247,7 @@ fn look(core: CoreId) -> ! {
     // SAFETY: as in `act_on`.
     let guard = unsafe { KernelGuard::enter(core) };
     account::update_time(guard.k, guard.k.core());
-    act_in_general(guard.inside, Trap::Look)
+    to_general(guard.inside, Trap::Look)
 }
 
 /// Handles an event of `core`, which executes this, and goes on. The end of a hardware interrupt is
@@ -263,10 +264,17 @@ fn act_on(core: CoreId, trap: impl Fn() -> Trap) -> ! {
         let ending = event::conclude(guard.k, here, Some(line));
         calls::end(guard, ending)
     }
-    act_in_general(guard.inside, trap())
+    to_general(guard.inside, trap())
 }
 
 /// Handles an event that no line took, and goes on.
+#[inline(never)]
+fn to_general(inside: Option<lock::Turn>, trap: Trap) -> ! {
+    align_stack();
+    act_in_general(inside, trap)
+}
+
+/// The same, wherever it was called from.
 #[inline(never)]
 fn act_in_general(inside: Option<lock::Turn>, trap: Trap) -> ! {
     // SAFETY: the one that the caller gave up.
