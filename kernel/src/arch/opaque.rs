@@ -25,13 +25,17 @@ pub fn opaque_pointer<T>(pointer: *mut T) -> *mut T {
 
 /// Bytes of a line of a cache, and at least as many as any stack is aligned to.
 #[repr(align(64))]
-struct Line([core::mem::MaybeUninit<u8>; 64]);
+struct Line {
+    _bytes: core::mem::MaybeUninit<[u8; 64]>,
+}
 
 /// Whoever calls this has its frame at a multiple of [`Line`], and what it calls has its own at a known distance from there: so
 /// it is known which words of the stack share a line, wherever it is called from.
 #[inline(always)]
 pub fn align_stack() {
-    let line = Line([core::mem::MaybeUninit::uninit(); 64]);
+    let line = Line {
+        _bytes: core::mem::MaybeUninit::uninit(),
+    };
     // SAFETY: no instruction. The line is on the stack, and so aligned, as somebody might look at it.
     unsafe {
         core::arch::asm!("/* {} */", in(reg) &raw const line, options(nostack, preserves_flags));

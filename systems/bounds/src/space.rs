@@ -17,14 +17,28 @@ pub const LEAVES: u64 = 1 << LEAF_BITS;
 /// its 64 bits evenly.
 ///
 /// Those on the way have two slots each, of which one leads on; the rest of their bits are a guard.
-/// The last ones fan out to the leaves.
+/// Some fan out to the leaves.
 pub struct Space {
     pub levels: u32,
     pub root: CNode,
     pub guard: GuardData,
-    /// What the address of every leaf begins with.
-    stem: u64,
-    leaves: Vec<Slot>,
+    leaves: Vec<Leaf>,
+}
+
+/// Where CNodes fan out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Fan {
+    /// At the first levels: each leaf has a way of its own, which no other leaf's shares a line of a cache with.
+    First,
+    /// At the last ones.
+    Last,
+}
+
+/// A slot, and what its address begins with.
+#[derive(Clone, Copy)]
+struct Leaf {
+    slot: Slot,
+    address: u64,
 }
 
 /// The CNodes of one level: log2 of their slots, and their guard.
@@ -38,10 +52,14 @@ struct Level {
 
 impl Level {
     /// Of `level` in a space of `levels`.
-    fn new(levels: u32, level: u32) -> Self {
+    fn new(levels: u32, level: u32, fan: Fan) -> Self {
         let bits = 64 / levels;
         let crown_radix = bits.min(LEAF_BITS);
-        let is_stem = level < levels - LEAF_BITS / crown_radix;
+        let crown = LEAF_BITS / crown_radix;
+        let is_stem = match fan {
+            Fan::First => level >= crown,
+            Fan::Last => level < levels - crown,
+        };
         let radix = if is_stem { 1 } else { crown_radix };
         Self {
             radix,
@@ -50,31 +68,36 @@ impl Level {
         }
     }
 
-    /// The slots that lead on from `node`.
-    fn slots(self, node: CNode) -> impl Iterator<Item = Slot> {
-        (self.first..1 << self.radix).map(move |i| node.slot_at(i, self.radix as u8))
+    /// The slots that lead on from `node`, to which this address leads; each level has so many bits.
+    fn slots(self, node: CNode, address: u64, bits: u32) -> impl Iterator<Item = Leaf> {
+        (self.first..1 << self.radix).map(move |i| Leaf {
+            slot: node.slot_at(i, self.radix as u8),
+            address: address.checked_shl(bits).unwrap_or(0) | i,
+        })
     }
 }
 
 impl Space {
-    /// A space of `levels` levels, a power of two up to 64.
+    /// A space of `levels` levels, a power of two up to 64, whose last ones fan out.
     pub fn new(process: &mut Process, levels: u32) -> Result<Self, SetupError> {
+        Self::fanned(process, levels, Fan::Last)
+    }
+
+    /// A space of `levels` levels, a power of two up to 64.
+    pub fn fanned(process: &mut Process, levels: u32, fan: Fan) -> Result<Self, SetupError> {
         let resources = &mut process.resources;
-        let top = Level::new(levels, 0);
+        let bits = 64 / levels;
+        let top = Level::new(levels, 0, fan);
         let root = resources.cnode(top.radix)?;
-        let mut stem = 0;
-        let mut leaves: Vec<Slot> = top.slots(root).collect();
+        let mut leaves: Vec<Leaf> = top.slots(root, 0, bits).collect();
         for level in 1..levels {
-            let above = Level::new(levels, level - 1);
-            // What lies deeper is shifted in.
-            stem = stem << (64 / levels) | above.first;
-            let here = Level::new(levels, level);
+            let here = Level::new(levels, level, fan);
             let mut next = Vec::new();
-            for slot in leaves {
+            for above in leaves {
                 let node = resources.cnode(here.radix)?;
                 let from = resources.slot_of(node);
-                slot.mint_from(from, Rights::ALL, here.guard.raw())?;
-                next.extend(here.slots(node));
+                above.slot.mint_from(from, Rights::ALL, here.guard.raw())?;
+                next.extend(here.slots(node, above.address, bits));
             }
             leaves = next;
         }
@@ -83,19 +106,21 @@ impl Space {
             levels,
             root,
             guard: top.guard,
-            stem: stem.checked_shl(64 / levels).unwrap_or(0),
             leaves,
         })
     }
 
-    /// Address of leaf `i`.
+    /// Address of leaf `i`; behind the last, one at which there is nothing.
     pub fn address(&self, i: u64) -> u64 {
-        self.stem | i
+        match self.leaves.get(i as usize) {
+            Some(leaf) => leaf.address,
+            None => self.leaves[0].address | i,
+        }
     }
 
     /// Slot of leaf `i`.
     pub fn leaf(&self, i: u64) -> Slot {
-        self.leaves[i as usize]
+        self.leaves[i as usize].slot
     }
 
     /// Puts a copy of `cap`, of this task, into leaf `i`; returns its address.

@@ -32,7 +32,7 @@ use crate::crowd::{nth, Member, HIGH, LOW, MIDDLE};
 use crate::lab::{single, Cost, Lab, LONG};
 use crate::program::{spinning_measured, Call};
 use crate::refills;
-use crate::space::{Dweller, Space};
+use crate::space::{Dweller, Fan, Space};
 
 // Leaves of every space.
 const ENDPOINT: u64 = 0;
@@ -46,6 +46,11 @@ const NOTIFICATION: u64 = 7;
 const TARGET: u64 = 8;
 const FIRST: u64 = 9;
 const FREE: u64 = 10;
+/// More copies of what is passed, and of an endpoint.
+const PASSED_TOO: [u64; 2] = [11, 12];
+const HANDLER_TOO: u64 = 13;
+/// A CNode without anything.
+const EMPTY: u64 = 14;
 
 /// Visitors with a part.
 const HOLDER: usize = 1;
@@ -429,7 +434,7 @@ impl Scene {
         let call = Call::new(Syscall::NBSendRecv, server.address(ENDPOINT));
         let call = call.reply(server.address(OFFERED));
         let to = |leaf| call.destination(server.address(leaf));
-        server.speak([PASSED; MAX_EXTRA_CAPS]);
+        server.speak([PASSED, PASSED_TOO[0], PASSED_TOO[1]]);
         Ok(match self.first {
             First::Answers => (to(ANSWERED).info(FULL), [0; 4]),
             First::OnlyAnswers => {
@@ -438,7 +443,7 @@ impl Scene {
             }
             First::Sends => {
                 // Two that arrive as badges, and one that is copied.
-                server.speak([HANDLER, HANDLER, PASSED]);
+                server.speak([HANDLER, HANDLER_TOO, PASSED]);
                 (to(HANDLER).info(FULL), [0; 4])
             }
             First::Makes => self.invokes(to(TARGET), self.makes(lab)?),
@@ -478,7 +483,8 @@ impl Scene {
     fn makes(&self, lab: &mut Lab) -> Result<Invoked, SetupError> {
         let memory = self.used(lab, 16, PIECE_BITS)?;
         self.put(lab, TARGET, memory.address())?;
-        let node = self.server.address(ROOT);
+        let empty = lab.process.resources.cnode(1)?;
+        let node = (self.server.space).put(&lab.process, EMPTY, empty, Rights::ALL)?;
         Ok(Invoked {
             label: label::UNTYPED_RETYPE,
             caps: [ROOT; MAX_EXTRA_CAPS],
@@ -729,16 +735,20 @@ fn actor(
 ) -> Result<Actor, SetupError> {
     let context = lab.context(params)?;
     let process = &mut lab.process;
-    let space = Space::new(process, levels)?;
+    // Each look-up goes a way of its own, so that it finds nothing of another in a cache.
+    let space = Space::fanned(process, levels, Fan::First)?;
     let dweller = Dweller::new(process, &space, priority, context)?;
     // To copy untyped memory, one looks for its children: at what was made before, which is memory, too.
     process.resources.untyped(12)?;
-    let passed = process.resources.untyped(12)?;
     space.put(process, ENDPOINT, shared.endpoint, Rights::ALL)?;
     space.put(process, HANDLER, shared.handler, Rights::ALL)?;
     space.put(process, OFFERED, shared.offered, Rights::ALL)?;
     space.put(process, ANSWERED, shared.answered, Rights::ALL)?;
-    space.put(process, PASSED, passed, Rights::ALL)?;
+    for leaf in [PASSED, PASSED_TOO[0], PASSED_TOO[1]] {
+        let passed = process.resources.untyped(12)?;
+        space.put(process, leaf, passed, Rights::ALL)?;
+    }
+    space.put(process, HANDLER_TOO, shared.handler, Rights::ALL)?;
     space.put(process, NOTIFICATION, shared.notification, Rights::ALL)?;
     space.put_root(process, ROOT)?;
     Ok(Actor { space, dweller })
