@@ -559,6 +559,45 @@ proptest! {
     }
 }
 
+/// A pointer may lead to where another one is kept: what is found there is not what was kept.
+#[test]
+fn what_is_written_through_a_pointer_may_change_what_is_kept() {
+    let (kept, other) = (1, 0);
+    let both = || [0, 8].map(|words| Code::Through(kept, words, false));
+    let parts = [
+        // So that it is executed many times, with pointers that lead elsewhere.
+        vec![Code::Repeat(40, Box::new(Code::Straight(vec![1])))],
+        vec![Code::Point(kept, true), Code::Keep(kept, 0)],
+        both().to_vec(),
+        vec![Code::Point(other, false), Code::Through(other, 0, true)],
+        vec![Code::Find(kept, 0)],
+        both().to_vec(),
+    ];
+    let nothing = || Code::Straight(vec![1]);
+    let functions = [
+        Code::Sequence(parts.concat()),
+        nothing(),
+        nothing(),
+        nothing(),
+    ];
+    let geometry = Geometry {
+        line: 64,
+        sets: 128,
+        ways: 4,
+    };
+    let data = Data::WriteBack {
+        geometry,
+        miss: 1000,
+        write_back: 0,
+    };
+    let model = Model {
+        data,
+        code_miss: 0,
+        ..SMALL
+    };
+    compare(&functions, model).expect("no execution costs more");
+}
+
 /// Executes a program as far as there is time, and compares what that costs with what is computed.
 fn compare(functions: &[Code], model: Model) -> Result<(), TestCaseError> {
     let (image, laid) = laid_out(functions);
