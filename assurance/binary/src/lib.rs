@@ -3,6 +3,7 @@
 //!
 //! - [`image`] is the file; [`code`] decodes instructions, [`graph`] is the control flow, and [`lines`] are its sources;
 //! - [`annotations`] and [`stamp`] are what it says of itself, and [`limits`] what is said of it;
+//!   [`pointers`] is what its compiler says of registers;
 //! - [`model`] is what instructions cost on a processor;
 //! - [`watch`] is what an emulator is to look for.
 

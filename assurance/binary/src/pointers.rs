@@ -1,5 +1,5 @@
 //! What registers point to, from the debugging information of the file: the compiler says where it keeps each variable, and of
-//! what type it is. Whatever a reference or a handle names is aligned as its type is.
+//! what type it is. Whatever a reference, a pointer or a handle leads to is taken to be aligned as its type is.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -143,9 +143,10 @@ struct Types {
     alignments: BTreeMap<usize, u64>,
     /// Of [`ADDRESSES`], to what they are aligned.
     addresses: BTreeMap<usize, u64>,
-    /// The same of [`OBJECTS`].
-    names: BTreeMap<usize, u64>,
-    /// Of a reference, where the type is that it is to; of a handle, that of its object; and bits that say something else.
+    /// Of [`OBJECTS`], to what they are aligned.
+    objects: BTreeMap<usize, u64>,
+    /// Of a reference or a pointer, where the type is that it is to; of a handle, that of its object; and bits that say something
+    /// else.
     targets: BTreeMap<usize, (usize, u64)>,
     /// Handles, by their names.
     handles: BTreeMap<String, usize>,
@@ -180,7 +181,7 @@ impl Types {
                     let address = ADDRESSES.iter().find(|address| address.0 == name);
                     self.addresses.extend(address.map(|it| (here, it.1)));
                     let object = OBJECTS.iter().find(|object| object.0 == name);
-                    self.names.extend(object.map(|object| (here, object.1)));
+                    self.objects.extend(object.map(|object| (here, object.1)));
                     let handle = HANDLES.iter().find(|handle| name.starts_with(handle.0));
                     open = handle.map(|handle| (here, handle.1));
                     if open.is_some() {
@@ -222,7 +223,7 @@ impl Types {
             None => of_type,
         };
         let &(target, flags) = self.targets.get(&of_type)?;
-        let alignment = match self.names.get(&target) {
+        let alignment = match self.objects.get(&target) {
             Some(&alignment) => alignment,
             None => *self.alignments.get(&target)?,
         };

@@ -87,10 +87,12 @@ impl DataState {
         let is_it = |held: &Held| is_one_line((held.at, held.bits), (place, bits), cache);
         let is_hit = self.held.iter().any(is_it) || self.holds_any(place, cache);
         self.held.retain(|held| !is_it(held));
-        let is_small = cache.line * cache.sets >= 2 * PART;
+        // A part begins anywhere in a line, and so may be in one line more than it fills: a way must be larger than it, for no
+        // two lines of it to want the same set.
+        let has_room = cache.line * cache.sets >= 2 * PART;
         self.held.retain_mut(|held| {
             if may_meet((held.at, held.bits), (place, bits), cache) {
-                match is_small {
+                match has_room {
                     true => held.meets(Part::of(place)),
                     false => held.unknown += 1,
                 }

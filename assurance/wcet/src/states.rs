@@ -57,7 +57,7 @@ impl State {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Context {
     pub step: Step,
-    /// What is sure of the code that it may execute, and where the stack is.
+    /// What is sure of the code that it may execute, and of registers and memory.
     pub(crate) state: Option<State>,
     /// Lines of its code that a loop around it brings.
     brought: Vec<u64>,
@@ -270,13 +270,13 @@ impl Analysis<'_> {
             return Ok(known.clone());
         }
         let mut network = self.network_of(context)?;
-        let left = self.price_nothing(&mut network, context)?.map(Rc::new);
+        let left = self.at_end(&mut network, context)?.map(Rc::new);
         self.left.insert(context.clone(), left.clone());
         Ok(left)
     }
 
     /// What is known at a network's end.
-    fn price_nothing(&mut self, network: &mut Network, context: &Context) -> Result<Option<State>> {
+    fn at_end(&mut self, network: &mut Network, context: &Context) -> Result<Option<State>> {
         let (Some(model), Some(begin)) = (self.question.model, context.state.clone()) else {
             return Ok(None);
         };
