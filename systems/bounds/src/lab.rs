@@ -3,13 +3,14 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use sandglass::cap::{SchedContext, SchedControl, SchedParams, Slot};
+use sandglass::cap::{ObjectType, SchedContext, SchedControl, SchedParams, Slot};
 use sandglass::firmware::Files;
 use sandglass::time::{spin_until, Tsc};
 use sandglass::{boot, println, BootInfo, Process, SetupError};
 
 use crate::crowd::{Crowd, Member};
 use crate::known;
+use crate::lines;
 use crate::program::{begin, end};
 
 /// Priority of this thread while it works, and while it lets all others run.
@@ -134,6 +135,18 @@ impl Lab {
     /// A configured scheduling context.
     pub fn context(&mut self, params: SchedParams) -> Result<SchedContext, SetupError> {
         let context = self.process.resources.sched_context(params.size_bits())?;
+        self.control.configure(context, params)?;
+        Ok(context)
+    }
+
+    /// The same, at this line of a row ([`lines`]).
+    pub fn context_at(
+        &mut self,
+        line: u64,
+        params: SchedParams,
+    ) -> Result<SchedContext, SetupError> {
+        let kind = ObjectType::SchedContext(params.size_bits());
+        let context = lines::object(&mut self.process.resources, line, kind)?;
         self.control.configure(context, params)?;
         Ok(context)
     }

@@ -19,6 +19,7 @@ mod invocations;
 mod isa;
 mod known;
 mod lab;
+mod lines;
 mod messages;
 mod program;
 mod queues;

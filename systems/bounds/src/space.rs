@@ -3,11 +3,16 @@
 use alloc::vec::Vec;
 
 use sandglass::abi::message::ipc_buffer;
-use sandglass::cap::{CNode, Capability, GuardData, Rights, SchedContext, Slot};
+use sandglass::cap::{
+    Attributes, CNode, Capability, Frame, FrameSize, GuardData, ObjectType, Rights, SchedContext,
+    Slot, Tcb, Untyped,
+};
+use sandglass::resources::Resources;
 use sandglass::thread::ThreadParams;
 use sandglass::{Process, SetupError};
 
 use crate::crowd::Member;
+use crate::lines;
 
 /// log2 of the slots at the end.
 const LEAF_BITS: u32 = 4;
@@ -27,8 +32,8 @@ pub struct Space {
 
 /// Where CNodes fan out.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Fan {
-    /// At the first levels: each leaf has a way of its own, which no other leaf's shares a line of a cache with.
+enum Fan {
+    /// At the first levels.
     First,
     /// At the last ones.
     Last,
@@ -41,73 +46,161 @@ struct Leaf {
     address: u64,
 }
 
-/// The CNodes of one level: log2 of their slots, and their guard.
+impl Leaf {
+    /// Puts CNodes of `memory` below it, each of which leads on once; the leaf is at their end.
+    fn lengthen(
+        &mut self,
+        resources: &mut Resources,
+        memory: Untyped,
+        levels: &[Level],
+    ) -> Result<(), SetupError> {
+        let mut above = None;
+        for level in levels {
+            let node: CNode = resources.fill_slot(|slot| memory.retype(level.kind(), slot, 1))?;
+            for next in level.put(resources, node, *self)? {
+                *self = next;
+            }
+            // The way leads there. Only the last one has to be named.
+            if let Some(above) = above.replace(node) {
+                resources.delete(above)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The CNodes of one level: the bits of an address that they take, log2 of their slots, and their guard.
 #[derive(Clone, Copy)]
 struct Level {
+    bits: u32,
     radix: u32,
     guard: GuardData,
     /// The first slot that leads on.
     first: u64,
+    /// From one of those to the next.
+    step: usize,
 }
 
 impl Level {
     /// Of `level` in a space of `levels`.
     fn new(levels: u32, level: u32, fan: Fan) -> Self {
         let bits = 64 / levels;
-        let crown_radix = bits.min(LEAF_BITS);
-        let crown = LEAF_BITS / crown_radix;
+        let crown = crown(levels);
+        let crown_radix = LEAF_BITS / crown;
         let is_stem = match fan {
             Fan::First => level >= crown,
             Fan::Last => level < levels - crown,
         };
-        let radix = if is_stem { 1 } else { crown_radix };
+        // Where there is room, those that lead on are in lines of their own.
+        let is_spread = fan == Fan::First && !is_stem && crown_radix < bits;
+        let radix = match is_stem {
+            true => 1,
+            false => crown_radix + u32::from(is_spread),
+        };
         Self {
+            bits,
             radix,
             guard: GuardData::new(0, bits - radix),
             first: u64::from(is_stem),
+            step: 1 + usize::from(is_spread),
         }
     }
 
-    /// The slots that lead on from `node`, to which this address leads; each level has so many bits.
-    fn slots(self, node: CNode, address: u64, bits: u32) -> impl Iterator<Item = Leaf> {
-        (self.first..1 << self.radix).map(move |i| Leaf {
-            slot: node.slot_at(i, self.radix as u8),
-            address: address.checked_shl(bits).unwrap_or(0) | i,
-        })
+    fn kind(self) -> ObjectType {
+        ObjectType::CNode(self.radix)
     }
+
+    /// The slots that lead on from `node`, to which this address leads.
+    fn slots(self, node: CNode, address: u64) -> impl Iterator<Item = Leaf> {
+        (self.first..1 << self.radix)
+            .step_by(self.step)
+            .map(move |i| Leaf {
+                slot: node.slot_at(i, self.radix as u8),
+                address: address.checked_shl(self.bits).unwrap_or(0) | i,
+            })
+    }
+
+    /// Puts `node` below a slot; returns those that lead on.
+    fn put(
+        self,
+        resources: &Resources,
+        node: CNode,
+        above: Leaf,
+    ) -> Result<impl Iterator<Item = Leaf>, SetupError> {
+        let from = resources.slot_of(node);
+        above.slot.mint_from(from, Rights::ALL, self.guard.raw())?;
+        Ok(self.slots(node, above.address))
+    }
+}
+
+/// How many levels it takes to fan out, in a space of `levels`.
+const fn crown(levels: u32) -> u32 {
+    match 64 / levels < LEAF_BITS {
+        true => LEAF_BITS * levels / 64,
+        false => 1,
+    }
+}
+
+/// Where the CNodes of a space lie in a cache: the lines of a row ([`lines`]) at which the root, and the way to each leaf, begin.
+#[derive(Clone, Copy)]
+pub struct Ways {
+    pub root: u64,
+    pub leaves: [u64; LEAVES as usize],
 }
 
 impl Space {
     /// A space of `levels` levels, a power of two up to 64, whose last ones fan out.
     pub fn new(process: &mut Process, levels: u32) -> Result<Self, SetupError> {
-        Self::fanned(process, levels, Fan::Last)
+        let resources = &mut process.resources;
+        let top = Level::new(levels, 0, Fan::Last);
+        let root = resources.create(top.kind())?;
+        let mut space = Self::at(root, top, levels);
+        for level in 1..levels {
+            space.grow(resources, Level::new(levels, level, Fan::Last))?;
+        }
+        Ok(space)
     }
 
-    /// A space of `levels` levels, a power of two up to 64.
-    pub fn fanned(process: &mut Process, levels: u32, fan: Fan) -> Result<Self, SetupError> {
+    /// The same, but the first ones fan out: behind them each leaf has a way of its own, whose CNodes lie one behind the other.
+    pub fn with_ways(process: &mut Process, levels: u32, ways: &Ways) -> Result<Self, SetupError> {
         let resources = &mut process.resources;
-        let bits = 64 / levels;
-        let top = Level::new(levels, 0, fan);
-        let root = resources.cnode(top.radix)?;
-        let mut leaves: Vec<Leaf> = top.slots(root, 0, bits).collect();
-        for level in 1..levels {
-            let here = Level::new(levels, level, fan);
-            let mut next = Vec::new();
-            for above in leaves {
-                let node = resources.cnode(here.radix)?;
-                let from = resources.slot_of(node);
-                above.slot.mint_from(from, Rights::ALL, here.guard.raw())?;
-                next.extend(here.slots(node, above.address, bits));
-            }
-            leaves = next;
+        let top = Level::new(levels, 0, Fan::First);
+        let root = lines::object(resources, ways.root, top.kind())?;
+        let mut space = Self::at(root, top, levels);
+        let crown = crown(levels);
+        for level in 1..crown {
+            space.grow(resources, Level::new(levels, level, Fan::First))?;
         }
-        assert!(leaves.len() as u64 == LEAVES);
-        Ok(Self {
+        let stem: Vec<Level> = (crown..levels)
+            .map(|level| Level::new(levels, level, Fan::First))
+            .collect();
+        for (leaf, &line) in space.leaves.iter_mut().zip(&ways.leaves) {
+            lines::at(resources, line, stem.len() as u64, |resources, memory| {
+                leaf.lengthen(resources, memory, &stem)
+            })?;
+        }
+        Ok(space)
+    }
+
+    /// A space that ends below its root.
+    fn at(root: CNode, top: Level, levels: u32) -> Self {
+        Self {
             levels,
             root,
             guard: top.guard,
-            leaves,
-        })
+            leaves: top.slots(root, 0).collect(),
+        }
+    }
+
+    /// Goes on one level deeper.
+    fn grow(&mut self, resources: &mut Resources, level: Level) -> Result<(), SetupError> {
+        let mut next = Vec::new();
+        for &above in &self.leaves {
+            let node = resources.create(level.kind())?;
+            next.extend(level.put(resources, node, above)?);
+        }
+        self.leaves = next;
+        Ok(())
     }
 
     /// Address of leaf `i`; behind the last, one at which there is nothing.
@@ -166,20 +259,33 @@ impl Dweller {
         context: SchedContext,
     ) -> Result<Self, SetupError> {
         let tcb = process.resources.tcb()?;
-        let buffer = process.space.map_new(&mut process.resources, 4096)?;
-        let frame = buffer.frames().next().expect("a page has a frame");
+        let frame = process.resources.frame(FrameSize::Small)?;
+        Self::made_of(process, space, priority, context, tcb, frame)
+    }
+
+    /// The same; `frame` is for its buffer.
+    pub fn made_of(
+        process: &mut Process,
+        space: &Space,
+        priority: u8,
+        context: SchedContext,
+        tcb: Tcb,
+        frame: Frame,
+    ) -> Result<Self, SetupError> {
+        let buffer = process.space.map_frame(
+            &mut process.resources,
+            frame,
+            FrameSize::Small,
+            Rights::READ_WRITE,
+            Attributes::WriteBack,
+        )?;
         let vspace = process.space.vspace().root();
         let params = ThreadParams::new(priority, context);
         sandglass::thread::configure(process, tcb, params, None)?;
-        tcb.configure(
-            space.root,
-            space.guard,
-            vspace,
-            Some((buffer.address(), frame)),
-        )?;
+        tcb.configure(space.root, space.guard, vspace, Some((buffer, frame)))?;
         Ok(Self {
             member: Member { tcb, context },
-            buffer: buffer.as_mut_ptr().cast(),
+            buffer: buffer as *mut u64,
         })
     }
 

@@ -11,6 +11,7 @@
 //! [`interrupt`] has the longest path of what is not asked for.
 
 mod interrupt;
+mod place;
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -30,27 +31,30 @@ use sandglass::{boot, println, SetupError};
 
 use crate::crowd::{nth, Member, HIGH, LOW, MIDDLE};
 use crate::lab::{single, Cost, Lab, LONG};
+use crate::lines::{self, ROW};
 use crate::program::{spinning_measured, Call};
 use crate::refills;
-use crate::space::{Dweller, Fan, Space};
+use crate::space::{Dweller, Space, Ways, LEAVES};
+use place::{OfActor, LINES};
 
-// Leaves of every space.
+// Leaves of every space. Where CNodes have few slots, two neighbours' ways have a line in common: those of even numbers are
+// what one visit names.
 const ENDPOINT: u64 = 0;
-const HANDLER: u64 = 1;
+const NOTIFICATION: u64 = 1;
 const OFFERED: u64 = 2;
-const ANSWERED: u64 = 3;
-const ROOT: u64 = 4;
-const PASSED: u64 = 5;
-const RECEIVED: u64 = 6;
-const NOTIFICATION: u64 = 7;
-const TARGET: u64 = 8;
-const FIRST: u64 = 9;
-const FREE: u64 = 10;
-/// More copies of what is passed, and of an endpoint.
-const PASSED_TOO: [u64; 2] = [11, 12];
-const HANDLER_TOO: u64 = 13;
-/// A CNode without anything.
-const EMPTY: u64 = 14;
+const HANDLER: u64 = 3;
+const ANSWERED: u64 = 4;
+const TARGET: u64 = 5;
+const ROOT: u64 = 6;
+const FIRST: u64 = 7;
+const PASSED: u64 = 8;
+const FREE: u64 = 9;
+const RECEIVED: u64 = 10;
+/// More copies of what is named more than once in a visit.
+const ROOT_TOO: u64 = 11;
+const PASSED_TOO: [u64; 2] = [12, 14];
+const ENDPOINT_TOO: u64 = 13;
+const HANDLER_TOO: u64 = 15;
 
 /// Visitors with a part.
 const HOLDER: usize = 1;
@@ -60,6 +64,8 @@ const YIELDED_TO: usize = 4;
 
 /// Identifiers in a pool.
 const POOL: u64 = 512;
+/// Objects that one Retype may make.
+const MOST_OBJECTS: u64 = 256;
 /// What Retype zeroes between two checks for interrupts, log2 bytes.
 const PIECE_BITS: u32 = 8;
 /// Where a page is mapped.
@@ -83,7 +89,7 @@ enum First {
     OnlyAnswers,
     /// It sends a message, with capabilities, whose receiver has its budget in pieces.
     Sends,
-    /// It makes an object.
+    /// It is to make as many objects as can be, for which there is too little memory.
     Makes,
     /// It makes a pool of identifiers.
     MakesPool,
@@ -93,13 +99,15 @@ enum First {
     Maps,
 }
 
-/// A name of `assurance/wcet/cases.toml`, what happens, and through how many levels: of 64, those with guards are
-/// the dearest, and these are 32.
-const CASES: [(&str, First, u32); 9] = [
+/// A name of `assurance/wcet/cases.toml`, what happens, and through how many levels: of 64, those with guards, which are 32, have
+/// the most instructions, and those without the most lines of data.
+const CASES: [(&str, First, u32); 11] = [
     ("open-8", First::Answers, 8),
     ("open-64", First::Answers, 32),
+    ("open-64", First::Answers, 64),
     ("closed-8", First::OnlyAnswers, 8),
     ("closed-64", First::OnlyAnswers, 32),
+    ("closed-64", First::OnlyAnswers, 64),
     ("send", First::Sends, 8),
     ("retype", First::Makes, 8),
     ("make-pool", First::MakesPool, 8),
@@ -119,7 +127,7 @@ pub fn measure(lab: &mut Lab) -> Result<(), SetupError> {
     }
     println!("bounds: the worst of vector");
     let timer = Timer::new(&mut lab.process, 0)?;
-    for seed in 0..SEEDS {
+    for seed in 0..interrupt::SEEDS {
         Scene::new(lab, First::Answers, 1, seed)?.is_interrupted(lab, timer)?;
     }
     Ok(())
@@ -189,13 +197,13 @@ impl Scene {
     fn new(lab: &mut Lab, first: First, levels: u32, seed: u64) -> Result<Self, SetupError> {
         let resources = &mut lab.process.resources;
         let shared = Shared {
-            endpoint: resources.endpoint()?,
-            handler: resources.endpoint()?,
-            answered: resources.reply()?,
-            offered: resources.reply()?,
-            notification: resources.notification()?,
+            endpoint: lines::object(resources, LINES.endpoint, ObjectType::Endpoint)?,
+            handler: lines::object(resources, LINES.handler, ObjectType::Endpoint)?,
+            answered: lines::object(resources, LINES.answered, ObjectType::Reply)?,
+            offered: lines::object(resources, LINES.offered, ObjectType::Reply)?,
+            notification: lines::object(resources, LINES.notification, ObjectType::Notification)?,
         };
-        let elsewhere = resources.endpoint()?;
+        let elsewhere = lines::object(resources, LINES.elsewhere, ObjectType::Endpoint)?;
         // Who gets a message is not to run before who is due.
         let calls = match first {
             First::Sends => LOW,
@@ -206,9 +214,9 @@ impl Scene {
             seed,
             shared,
             elsewhere,
-            server: actor(lab, levels, SERVES, LONG, &shared)?,
-            client: actor(lab, levels, calls, SPENT, &shared)?,
-            sender: actor(lab, levels, SENDS, LONG, &shared)?,
+            server: actor(lab, levels, SERVES, LONG, &shared, &LINES.server)?,
+            client: actor(lab, levels, calls, SPENT, &shared, &LINES.client)?,
+            sender: actor(lab, levels, SENDS, LONG, &shared, &LINES.sender)?,
         })
     }
 
@@ -423,7 +431,7 @@ impl Scene {
         self.server.dweller.member.start(&wait.then(call))?;
         lab.settle()?;
         context.unbind()?;
-        let lent = lab.context(PLENTY)?;
+        let lent = lab.context_at(LINES.lent, PLENTY)?;
         lent.bind_notification(self.shared.notification)?;
         Ok(lent)
     }
@@ -444,7 +452,8 @@ impl Scene {
             First::Sends => {
                 // Two that arrive as badges, and one that is copied.
                 server.speak([HANDLER, HANDLER_TOO, PASSED]);
-                (to(HANDLER).info(FULL), [0; 4])
+                self.put(lab, TARGET, self.shared.handler.address())?;
+                (to(TARGET).info(FULL), [0; 4])
             }
             First::Makes => self.invokes(to(TARGET), self.makes(lab)?),
             First::MakesPool => self.invokes(to(TARGET), self.makes_pool(lab)?),
@@ -483,12 +492,13 @@ impl Scene {
     fn makes(&self, lab: &mut Lab) -> Result<Invoked, SetupError> {
         let memory = self.used(lab, 16, PIECE_BITS)?;
         self.put(lab, TARGET, memory.address())?;
-        let empty = lab.process.resources.cnode(1)?;
-        let node = (self.server.space).put(&lab.process, EMPTY, empty, Rights::ALL)?;
+        // A CNode without anything, all of whose slots are looked at. Only then it is found that the memory is too small.
+        let empty = lab.process.resources.cnode(MOST_OBJECTS.ilog2())?;
+        let node = (self.server.space).put(&lab.process, FIRST, empty, Rights::ALL)?;
         Ok(Invoked {
             label: label::UNTYPED_RETYPE,
-            caps: [ROOT; MAX_EXTRA_CAPS],
-            words: [object_type::TCB, 0, node, 64, 0, 1],
+            caps: [ROOT_TOO, PASSED, PASSED_TOO[0]],
+            words: [object_type::TCB, 0, node, 64, 0, MOST_OBJECTS],
         })
     }
 
@@ -498,7 +508,7 @@ impl Scene {
         self.put(lab, FIRST, memory.address())?;
         Ok(Invoked {
             label: arch_label::ASID_CONTROL_MAKE_POOL,
-            caps: [FIRST, ROOT, ROOT],
+            caps: [FIRST, ROOT_TOO, PASSED],
             words: [self.server.address(FREE), 64, 0, 0, 0, 0],
         })
     }
@@ -517,13 +527,15 @@ impl Scene {
         for i in 0..last {
             pool.assign(root(i))?;
         }
-        self.put(lab, TARGET, pool.address())?;
+        // There are few, so it is to go when the leaf is cleared.
+        let pool = lab.process.resources.slot_of(pool);
+        self.server.space.leaf(TARGET).move_from(pool)?;
         // It can be copied only when it has an identifier.
         let root = lab.process.resources.slot_of(root(last));
         self.server.space.leaf(FIRST).move_from(root)?;
         Ok(Invoked {
             label: arch_label::ASID_POOL_ASSIGN,
-            caps: [FIRST, ROOT, ROOT],
+            caps: [FIRST, PASSED, PASSED_TOO[0]],
             words: [0; 6],
         })
     }
@@ -541,7 +553,7 @@ impl Scene {
         let attributes = Attributes::WriteBack.raw();
         Ok(Invoked {
             label: arch_label::PAGE_MAP,
-            caps: [FIRST, ROOT, ROOT],
+            caps: [FIRST, PASSED, PASSED_TOO[0]],
             words: [VADDR, Rights::ALL.raw(), attributes, 0, 0, 0],
         })
     }
@@ -550,7 +562,7 @@ impl Scene {
     fn message_waits(&self, lab: &mut Lab) -> Result<SchedContext, SetupError> {
         let sender = &self.sender;
         // Two that arrive as badges, and one that is copied.
-        sender.speak([ENDPOINT, ENDPOINT, PASSED]);
+        sender.speak([ENDPOINT, ENDPOINT_TOO, PASSED]);
         let Member { tcb, context } = sender.dweller.member;
         let (pieces, _) = refills::fragmented(lab, true)?;
         context.unbind()?;
@@ -590,6 +602,9 @@ impl Scene {
         self.yields_to_another(lab, due)?;
         due.context.unbind()?;
         pieces.bind(due.tcb)?;
+        // Of who is given registers, all are loaded; of who makes a system call, x86_64 loads less.
+        let registers = due.tcb.read_registers(false)?;
+        due.tcb.write_registers(&registers, false)?;
         // Where it runs is to be looked up anew.
         let process = &lab.process;
         let vspace = process.space.vspace().root();
@@ -732,12 +747,15 @@ fn actor(
     priority: u8,
     params: SchedParams,
     shared: &Shared,
+    lines: &OfActor,
 ) -> Result<Actor, SetupError> {
-    let context = lab.context(params)?;
+    let context = lab.context_at(lines.context, params)?;
     let process = &mut lab.process;
     // Each look-up goes a way of its own, so that it finds nothing of another in a cache.
-    let space = Space::fanned(process, levels, Fan::First)?;
-    let dweller = Dweller::new(process, &space, priority, context)?;
+    let space = Space::with_ways(process, levels, &lines.ways)?;
+    let tcb = lines::object(&mut process.resources, lines.thread, ObjectType::Tcb)?;
+    let frame = lines::object(&mut process.resources, lines.buffer, ObjectType::Page)?;
+    let dweller = Dweller::made_of(process, &space, priority, context, tcb, frame)?;
     // To copy untyped memory, one looks for its children: at what was made before, which is memory, too.
     process.resources.untyped(12)?;
     space.put(process, ENDPOINT, shared.endpoint, Rights::ALL)?;
@@ -750,6 +768,8 @@ fn actor(
     }
     space.put(process, HANDLER_TOO, shared.handler, Rights::ALL)?;
     space.put(process, NOTIFICATION, shared.notification, Rights::ALL)?;
+    space.put(process, ENDPOINT_TOO, shared.endpoint, Rights::ALL)?;
     space.put_root(process, ROOT)?;
+    space.put_root(process, ROOT_TOO)?;
     Ok(Actor { space, dweller })
 }
