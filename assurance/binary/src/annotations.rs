@@ -43,7 +43,7 @@ pub struct Record {
 }
 
 /// The marks, by their numbers.
-pub const MARKS: [(&str, u64); 15] = [
+pub const MARKS: [(&str, u64); 18] = [
     ("invocation", 1),
     ("commit", 2),
     ("reception", 3),
@@ -59,6 +59,9 @@ pub const MARKS: [(&str, u64); 15] = [
     ("last object", 13),
     ("candidate", 14),
     ("keeping", 15),
+    ("fault", 16),
+    ("plain", 17),
+    ("sendable", 18),
 ];
 
 /// Levels of capability spaces, as a number of a record: how many is a parameter of the analysis.

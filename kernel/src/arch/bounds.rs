@@ -223,6 +223,12 @@ pub const LAST_OBJECT: u64 = 13;
 pub const CANDIDATE: u64 = 14;
 /// Marks: nothing has been decided against the current thread when an event ends.
 pub const KEEPING: u64 = 15;
+/// Marks: somebody is told of a fault that is no timeout.
+pub const FAULT: u64 = 16;
+/// Marks: a straight line has found that what is sent has no capabilities.
+pub const PLAIN: u64 = 17;
+/// Marks: a straight line has found that what is named first takes messages or signals, and somebody waits for the message.
+pub const SENDABLE: u64 = 18;
 
 /// What was invoked was checked, and is done now: no slot that it named was missing.
 #[inline(always)]

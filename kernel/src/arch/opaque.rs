@@ -23,21 +23,21 @@ pub fn opaque_pointer<T>(pointer: *mut T) -> *mut T {
     pointer
 }
 
-/// Bytes of a line of a cache, and at least as many as any stack is aligned to.
-#[repr(align(64))]
-struct Line {
+/// More bytes than an entry and a line need of the stack, which begins at a multiple of that.
+#[repr(align(512))]
+struct Frame {
     _bytes: core::mem::MaybeUninit<[u8; 64]>,
 }
 
-/// Whoever calls this has its frame at a multiple of [`Line`], and what it calls has its own at a known distance from there: so
-/// it is known which words of the stack share a line, wherever it is called from.
+/// Whoever calls this has its frame at a multiple of [`Frame`], and what it calls has its own at a known distance from there: so
+/// it is known at which addresses it is, whatever line it is called from.
 #[inline(always)]
 pub fn align_stack() {
-    let line = Line {
+    let frame = Frame {
         _bytes: core::mem::MaybeUninit::uninit(),
     };
-    // SAFETY: no instruction. The line is on the stack, and so aligned, as somebody might look at it.
+    // SAFETY: no instruction. The frame is on the stack, and so aligned, as somebody might look at it.
     unsafe {
-        core::arch::asm!("/* {} */", in(reg) &raw const line, options(nostack, preserves_flags));
+        core::arch::asm!("/* {} */", in(reg) &raw const frame, options(nostack, preserves_flags));
     }
 }

@@ -3,6 +3,7 @@
 use sandglass_abi::message::MessageInfo;
 
 use super::Request;
+use crate::arch::bounds;
 use crate::ipc::message;
 use crate::mem::Ref;
 use crate::object::Tcb;
@@ -36,5 +37,9 @@ impl Delivery {
 #[inline(always)]
 pub fn plain_message(request: Request) -> Option<MessageInfo> {
     let info = MessageInfo::from_raw(request.info);
-    (info.extra_caps() == 0).then_some(info)
+    if info.extra_caps() > 0 {
+        return None;
+    }
+    bounds::mark::<{ bounds::PLAIN }>();
+    Some(info)
 }

@@ -33,6 +33,7 @@ impl Line for NBSendRecv {
             info: request.info,
         };
         let send = Send::plan(k, core, sender, to)?;
+        bounds::mark::<{ bounds::SENDABLE }>();
         let reception = Reception::plan(k, sender, request)?;
         let next = match send.woken() {
             Some(woken) if handover::is_next_while_due(k, core, sender, woken.thread) => {

@@ -5,7 +5,7 @@ use sandglass_abi::message::{MessageInfo, REGISTER_MRS};
 
 use super::{endpoint, Message, Writer};
 use crate::arch::abi::debug_fault;
-use crate::arch::bounds::turns;
+use crate::arch::bounds::{self, turns};
 use crate::arch::{Context, MessageRegister, Transfer};
 use crate::cap::EndpointCap;
 use crate::mem::objects::tcb_slot;
@@ -64,6 +64,7 @@ pub fn write_message(k: &Kernel, thread: Ref<Tcb>, receiver: Ref<Tcb>, badge: u6
         // What comes most: where each word goes is known to the compiler.
         Fault::UserException { number, code } => {
             const ORDER: Transfer = Transfer::UserException;
+            bounds::mark::<{ bounds::FAULT }>();
             let register = |i| thread.at(k).context().transfer_get(ORDER, i).unwrap_or(0);
             let mut message = Writer::new(k, receiver, label::user_exception::LENGTH);
             message.push(register(0));
@@ -78,6 +79,7 @@ pub fn write_message(k: &Kernel, thread: Ref<Tcb>, receiver: Ref<Tcb>, badge: u6
             instruction,
             status,
         } => {
+            bounds::mark::<{ bounds::FAULT }>();
             let mut message = Writer::new(k, receiver, label::vm_fault::LENGTH);
             message.push(thread.at(k).context().fault_ip());
             message.push(address);
@@ -98,18 +100,21 @@ pub fn write_message(k: &Kernel, thread: Ref<Tcb>, receiver: Ref<Tcb>, badge: u6
             in_receive_phase,
             failure,
         } => {
+            bounds::mark::<{ bounds::FAULT }>();
             let mut message = Writer::new(k, receiver, MOST_WORDS);
             let context = thread.at(k).context();
             push_cap_fault(&mut message, context, cptr, in_receive_phase, failure);
             finish(message, label::CAP_FAULT, badge);
         }
         Fault::UnknownSyscall { number } => {
+            bounds::mark::<{ bounds::FAULT }>();
             let mut message = Writer::new(k, receiver, MOST_WORDS);
             push_registers(&mut message, thread.at(k).context());
             message.push(number);
             finish(message, label::UNKNOWN_SYSCALL, badge);
         }
         Fault::Debug(event) => {
+            bounds::mark::<{ bounds::FAULT }>();
             let mut message = Writer::new(k, receiver, MOST_WORDS);
             let label = debug_fault::write(event, thread.at(k).context(), &mut message);
             finish(message, label, badge);

@@ -22,6 +22,7 @@ use core::cell::Cell;
 use super::priorities::Priorities;
 use super::{Place, Queue, Tcb};
 use crate::arch::bounds::turns;
+use crate::arch::opaque_word;
 use crate::mem::Ref;
 use crate::Kernel;
 
@@ -119,15 +120,19 @@ impl ReleaseQueues {
             let place = at % CHILDREN;
             at /= CHILDREN;
             let [_, second, third, fourth] = self.children(at);
+            // All are read here, so that it is known that they are in one line.
+            let second = opaque_word(second.get());
+            let third = opaque_word(third.get());
+            let fourth = opaque_word(fourth.get());
             // Of those behind it.
             if place < 1 {
-                earliest = earliest.min(second.get());
+                earliest = earliest.min(second);
             }
             if place < 2 {
-                earliest = earliest.min(third.get());
+                earliest = earliest.min(third);
             }
             if place < 3 {
-                earliest = earliest.min(fourth.get());
+                earliest = earliest.min(fourth);
             }
         }
         earliest
