@@ -196,11 +196,20 @@ impl Changes {
     }
 }
 
+/// What a register is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compared {
+    Number(u64),
+    Register(Register),
+}
+
 /// What a branch behind a comparison says of a register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AtMost {
     pub register: Register,
-    pub most: u64,
+    pub compared: Compared,
+    /// Whether it is less than that, and not only no more.
+    pub is_less: bool,
     /// If the branch is taken, or else if it is not.
     pub if_taken: bool,
 }

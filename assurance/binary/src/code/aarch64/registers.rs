@@ -1,7 +1,7 @@
 //! What instructions of aarch64 make of general registers, by the fields of their words (*Arm Architecture Reference Manual*,
 //! C4.1): 31 is the stack pointer here, and the register that is always zero is none.
 
-use crate::code::{AtMost, Changes, Register, Sum, Value};
+use crate::code::{AtMost, Changes, Compared, Register, Sum, Value};
 
 /// As a register: the stack pointer, or the one that is always zero.
 const LAST: Register = 31;
@@ -394,25 +394,32 @@ fn bits(word: u32) -> Option<u64> {
 
 /// What a branch says of a register that the instruction `before` it compares with a number.
 pub(super) fn at_most(before: u32, branch: u32) -> Option<AtMost> {
-    // SUBS to the zero register, of a number.
-    if before & 0xff80_001f != 0xf100_001f || branch & 0xff00_0010 != 0x5400_0000 {
+    if branch & 0xff00_0010 != 0x5400_0000 {
         return None;
     }
-    let register = register(before, 5);
-    let compared = u64::from(field(before, 10, 12)) << (12 * field(before, 22, 1));
-    let (most, if_taken) = match field(branch, 0, 4) {
-        // eq, ne, hs, lo, hi, ls
-        0 => (Some(compared), true),
-        1 => (Some(compared), false),
-        2 => (compared.checked_sub(1), false),
-        3 => (compared.checked_sub(1), true),
-        8 => (Some(compared), false),
-        9 => (Some(compared), true),
+    // SUBS to the zero register, of a number or a register.
+    let compared = match (before & 0xff80_001f, before & 0xffe0_fc1f) {
+        (0xf100_001f, _) => {
+            Compared::Number(u64::from(field(before, 10, 12)) << (12 * field(before, 22, 1)))
+        }
+        (_, 0xeb00_001f) if field(before, 16, 5) != u32::from(LAST) => {
+            Compared::Register(register(before, 16))
+        }
         _ => return None,
     };
+    let (is_less, if_taken) = match field(branch, 0, 4) {
+        // eq, ne, hs, lo, hi, ls
+        0 | 9 => (false, true),
+        1 | 8 => (false, false),
+        2 => (true, false),
+        3 => (true, true),
+        _ => return None,
+    };
+    let register = register(before, 5);
     (register != LAST).then_some(AtMost {
         register,
-        most: most?,
+        compared,
+        is_less,
         if_taken,
     })
 }
@@ -560,19 +567,30 @@ mod tests {
     fn a_branch_behind_a_comparison_says_how_much_a_register_is() {
         // cmp x1, #2; b.hi, b.ls, b.hs, b.lo, b.lt
         let compare = 0xf100_083f;
-        for (branch, most, if_taken) in [
-            (0x5400_0048, 2, false),
-            (0x5400_0049, 2, true),
-            (0x5400_0042, 1, false),
-            (0x5400_0043, 1, true),
+        for (branch, is_less, if_taken) in [
+            (0x5400_0048, false, false),
+            (0x5400_0049, false, true),
+            (0x5400_0042, true, false),
+            (0x5400_0043, true, true),
         ] {
-            let expected = AtMost {
-                register: 1,
-                most,
-                if_taken,
+            let said = |compared| {
+                Some(AtMost {
+                    register: 1,
+                    compared,
+                    is_less,
+                    if_taken,
+                })
             };
-            assert_eq!(at_most(compare, branch), Some(expected), "{branch:08x}");
+            let number = Compared::Number(2);
+            assert_eq!(at_most(compare, branch), said(number), "{branch:08x}");
+            // cmp x1, x2
+            let register = Compared::Register(2);
+            assert_eq!(at_most(0xeb02_003f, branch), said(register), "{branch:08x}");
         }
         assert_eq!(at_most(compare, 0x5400_004b), None);
+        // cmp x1, x2, lsl #1; cmp x1, xzr; cmp w1, w2
+        for other in [0xeb02_043f, 0xeb1f_003f, 0x6b02_003f] {
+            assert_eq!(at_most(other, 0x5400_0048), None, "{other:08x}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use iced_x86::{
 };
 
 use super::STACK_POINTER;
-use crate::code::{AtMost, Changes, Register, Sum, Value};
+use crate::code::{AtMost, Changes, Compared, Register, Sum, Value};
 
 /// The number of a register, of all of its 64 bits.
 pub(super) fn number(name: Name) -> Option<Register> {
@@ -181,25 +181,27 @@ fn address(decoded: &Decoded) -> Option<Sum> {
     })
 }
 
-/// What a branch says of a register that the instruction `before` it compares with a number.
+/// What a branch says of a register that the instruction `before` it compares with something.
 pub(super) fn at_most(before: &Decoded, branch: &Decoded) -> Option<AtMost> {
     if before.mnemonic() != Mnemonic::Cmp || before.op0_kind() != OpKind::Register {
         return None;
     }
     let register = number(before.op0_register())?;
-    let compared = immediate(before, 1)?;
-    let (most, if_taken) = match branch.mnemonic() {
-        Mnemonic::Ja => (Some(compared), false),
-        Mnemonic::Jbe => (Some(compared), true),
-        Mnemonic::Jae => (compared.checked_sub(1), false),
-        Mnemonic::Jb => (compared.checked_sub(1), true),
-        Mnemonic::Je => (Some(compared), true),
-        Mnemonic::Jne => (Some(compared), false),
+    let compared = match before.op1_kind() {
+        OpKind::Register => Compared::Register(number(before.op1_register())?),
+        _ => Compared::Number(immediate(before, 1)?),
+    };
+    let (is_less, if_taken) = match branch.mnemonic() {
+        Mnemonic::Ja | Mnemonic::Jne => (false, false),
+        Mnemonic::Jbe | Mnemonic::Je => (false, true),
+        Mnemonic::Jae => (true, false),
+        Mnemonic::Jb => (true, true),
         _ => return None,
     };
     Some(AtMost {
         register,
-        most: most?,
+        compared,
+        is_less,
         if_taken,
     })
 }
@@ -367,26 +369,34 @@ mod tests {
     fn a_branch_behind_a_comparison_says_how_much_a_register_is() {
         // cmp rcx, 1; ja, jbe, jae, jb, je, jl
         let compare = decoded(&[0x48, 0x83, 0xf9, 1]);
-        for (opcode, most, if_taken) in [
-            (0x77, 1, false),
-            (0x76, 1, true),
-            (0x73, 0, false),
-            (0x72, 0, true),
-            (0x74, 1, true),
+        // cmp rcx, rdi
+        let with_register = decoded(&[0x48, 0x39, 0xf9]);
+        for (opcode, is_less, if_taken) in [
+            (0x77, false, false),
+            (0x76, false, true),
+            (0x73, true, false),
+            (0x72, true, true),
+            (0x74, false, true),
         ] {
-            let said = at_most(&compare, &decoded(&[opcode, 0]));
-            let expected = AtMost {
-                register: RCX,
-                most,
-                if_taken,
+            let branch = decoded(&[opcode, 0]);
+            let said = |compared| {
+                Some(AtMost {
+                    register: RCX,
+                    compared,
+                    is_less,
+                    if_taken,
+                })
             };
-            assert_eq!(said, Some(expected), "{opcode:02x}");
+            let number = Compared::Number(1);
+            assert_eq!(at_most(&compare, &branch), said(number), "{opcode:02x}");
+            let register = Compared::Register(RDI);
+            let found = at_most(&with_register, &branch);
+            assert_eq!(found, said(register), "{opcode:02x}");
         }
         assert_eq!(at_most(&compare, &decoded(&[0x7c, 0])), None);
-        // cmp ecx, 1: of a half
-        assert_eq!(
-            at_most(&decoded(&[0x83, 0xf9, 1]), &decoded(&[0x77, 0])),
-            None
-        );
+        // cmp ecx, 1; cmp ecx, edi: of halves
+        for halves in [&[0x83, 0xf9, 1][..], &[0x39, 0xf9]] {
+            assert_eq!(at_most(&decoded(halves), &decoded(&[0x77, 0])), None);
+        }
     }
 }
