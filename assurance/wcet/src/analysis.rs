@@ -2,6 +2,7 @@
 //! a limit becomes part of one network, anew wherever it is called; everything else is solved once for each context.
 
 use std::collections::btree_map::{BTreeMap, Entry};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use anyhow::{Context as _, Result};
@@ -10,14 +11,15 @@ use sandglass_cache::{Data, Model};
 use crate::annotations::{Kind, DEEPER, LEVELS};
 use crate::caches::{pointers_of, Footprint};
 use crate::expand::{limit_of, Site};
-use crate::flow::{longest, Longest};
+use crate::flow::Longest;
 use crate::graph::End;
 use crate::image::Image;
 use crate::limits::Bound;
 use crate::pointers::Pointer;
+use crate::prices::Priced;
 use crate::program::Program;
 use crate::reduce::{Network, SINK};
-use crate::states::{Context, State};
+use crate::states::Context;
 use crate::values::Symbols;
 
 /// What the analysis is asked.
@@ -55,11 +57,9 @@ pub struct Analysis<'i> {
     pub(crate) image: &'i Image,
     pub(crate) question: Question,
     pub(crate) program: Program<'i>,
-    /// The longest way through each; `None` if it never comes back.
-    steps: BTreeMap<Context, Option<Rc<Longest>>>,
+    /// Calls that count as a step.
+    called: BTreeMap<Context, Rc<Priced>>,
     inlined: BTreeMap<usize, bool>,
-    /// What each leaves in the caches.
-    pub(crate) left: BTreeMap<Context, Option<Rc<State>>>,
     /// What each function may execute, and each of its loops.
     pub(crate) footprints: BTreeMap<usize, Rc<Footprint>>,
     pub(crate) loop_footprints: BTreeMap<(usize, usize), Rc<Footprint>>,
@@ -87,9 +87,8 @@ impl<'i> Analysis<'i> {
             },
             symbols: Symbols::new(image.stacks.clone()),
             question,
-            steps: BTreeMap::new(),
+            called: BTreeMap::new(),
             inlined: BTreeMap::new(),
-            left: BTreeMap::new(),
             footprints: BTreeMap::new(),
             loop_footprints: BTreeMap::new(),
         }
@@ -148,31 +147,28 @@ impl<'i> Analysis<'i> {
             .any(|bound| bound.counts(caller, callee))
     }
 
-    /// The longest way through a function, from its entry to where it comes back; `None` if it never does.
-    pub(crate) fn step(&mut self, context: &Context) -> Result<Option<Rc<Longest>>> {
-        if let Some(known) = self.steps.get(context) {
+    /// A call that counts as a step.
+    pub(crate) fn called_in(&mut self, context: &Context) -> Result<Rc<Priced>> {
+        if let Some(known) = self.called.get(context) {
             return Ok(known.clone());
         }
-        let mut network = self.network_of(context)?;
-        self.price(&mut network, Some(context))?;
-        network.keep_possible();
-        let found = longest(network, self.image)?.map(Rc::new);
-        self.steps.insert(context.clone(), found.clone());
-        Ok(found)
+        let network = self.network_of(context.step)?;
+        let priced = Rc::new(self.price(network, context.state.clone())?);
+        self.called.insert(context.clone(), priced.clone());
+        Ok(priced)
     }
 
     /// All ways through a function, from its entry to where it comes back.
-    pub(crate) fn network_of(&mut self, context: &Context) -> Result<Network> {
+    fn network_of(&mut self, step: Step) -> Result<Network> {
         let mut network = Network::new();
-        let within = context.within();
         let site = Site {
             around: &[],
-            within: &within,
+            within: &None,
             next: Some(SINK),
-            third_argument: context.step.1,
+            third_argument: step.1,
             call: None,
         };
-        let entry = self.copy(&mut network, context.step.0, &site)?.entry(0);
+        let entry = self.copy(&mut network, step.0, &site)?.entry(0);
         self.start(&mut network, entry);
         Ok(network)
     }
@@ -212,8 +208,8 @@ impl<'i> Analysis<'i> {
             self.start(&mut network, copy.entry(block));
         }
         network.go_on_behind_checks(self.question.executed.is_some());
-        self.price(&mut network, None)?;
-        network.keep_possible();
-        longest(network, self.image)
+        let priced = self.price(network, None)?;
+        let longest = priced.longest(&BTreeSet::new(), self)?;
+        Ok(longest.map(|it| Longest::clone(&it)))
     }
 }

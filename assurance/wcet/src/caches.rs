@@ -18,15 +18,17 @@ use sandglass_cache::{Data, Geometry, Model};
 
 use crate::analysis::{Analysis, Step};
 use crate::code::{Flow, Instruction};
-use crate::data::At;
+use crate::data::{At, Misses};
+use crate::given::left;
 use crate::graph::{Block, End};
 use crate::image::Image;
+use crate::persistence::Since;
 use crate::pointers::Pointer;
+use crate::prices::{data_miss, Call, Line, Passed, Price, Priced};
 use crate::program::Code;
-use crate::reduce::{Network, Way, SINK};
-use crate::states::{Context, State};
+use crate::reduce::{Network, SINK};
+use crate::states::{turning, State};
 use crate::streams::Streams;
-use crate::values::Term;
 
 /// Lines that a loop may bring at its entrance for each turn that it may take.
 const LINES_PER_TURN: u64 = 4;
@@ -76,7 +78,7 @@ pub struct Executed {
 }
 
 impl Executed {
-    fn block(&self) -> &Block {
+    pub(crate) fn block(&self) -> &Block {
         &self.code.graph.blocks[self.block]
     }
 }
@@ -102,65 +104,106 @@ pub struct Footprint {
 }
 
 impl Analysis<'_> {
-    /// Gives the edges of a network their costs. What is known at its end; `None` without caches.
+    /// A network with what its edges cost.
     ///
     /// # Errors
     /// A call on the way cannot be analysed.
-    pub(crate) fn price(
-        &mut self,
-        network: &mut Network,
-        context: Option<&Context>,
-    ) -> Result<Option<State>> {
+    pub(crate) fn price(&mut self, network: Network, begin: Option<State>) -> Result<Priced> {
         let Some(model) = self.question.model else {
-            return Ok(None);
+            return Ok(Priced::new(&network, BTreeMap::new(), None));
         };
-        let begin = context.and_then(|context| context.state.clone());
+        // Calls that are found on the way have networks of their own.
+        let outer = self.symbols.swap_turning(turning(&network));
         let begin = begin.unwrap_or_else(|| State::unknown(&model));
-        let (states, streams) = self.states(network, &model, begin)?;
-        for (edge, each) in std::mem::take(&mut network.uses) {
+        let (mut states, streams) = self.states(&network, &model, begin)?;
+        let since = self.since(&network, model.code)?;
+        let mut prices = BTreeMap::new();
+        for (&edge, each) in &network.uses {
             let node = network.edges[edge].from;
-            let Some(mut state) = states[node].clone() else {
+            let (Some(state), Some(since)) = (&states[node], &since[node]) else {
                 continue;
             };
-            let mut more = 0;
-            if let Some(executed) = &each.executed {
-                more = self.executed_in(
-                    executed,
-                    node,
-                    &model,
-                    &mut state,
-                    &streams,
-                    &mut Vec::new(),
-                );
-                let cost = network.edges[edge].cost + more;
-                network.edges[edge].way = Rc::new(Way::Block {
-                    function: executed.function,
-                    block: executed.block,
-                    cost,
-                });
-            }
-            if let Some(step) = each.step {
-                let within = each.executed.as_ref().and_then(|it| it.within.clone());
-                let (context, names) = self.context(step, node, &state, &within, &model)?;
-                state = self.after(&context, &names, node, state, &model)?;
-                if let Some(step) = self.step(&context)? {
-                    more += step.cost;
-                    let way = network.edges[edge].way.clone();
-                    let call = Rc::new(Way::Step(context.step.0, step));
-                    network.edges[edge].way = Rc::new(Way::Both(way, call));
+            let ends = (node, network.edges[edge].to);
+            let known = (state.clone(), since.clone());
+            prices.insert(edge, self.price_of(each, ends, known, &streams, &model)?);
+        }
+        self.symbols.swap_turning(outer);
+        Ok(Priced::new(&network, prices, states[SINK].take()))
+    }
+
+    /// What an edge costs between two nodes.
+    fn price_of(
+        &mut self,
+        each: &Use,
+        (node, to): (usize, usize),
+        (mut state, mut since): (State, Since),
+        streams: &Streams,
+        model: &Model,
+    ) -> Result<Price> {
+        let mut price = Price::default();
+        if let Some(executed) = &each.executed {
+            for instruction in &executed.block().code {
+                for line in lines_with(instruction, model.code) {
+                    if !state.code.access(line) && !Inside::brings(&executed.within, line) {
+                        price.misses(Line::Code(line), since.stays(line));
+                    }
+                    since.access(line);
                 }
             }
-            more += each
-                .enters
-                .iter()
-                .map(|it| entered(it, &model, &state))
-                .sum::<i64>();
-            if !each.enters.is_empty() {
-                more += streams.cost_from(network.edges[edge].to, &model);
+            let mut misses = Misses::default();
+            self.data_of(executed, node, model, &mut state, streams, &mut misses);
+            for (line, stays) in misses.lines {
+                price.misses(Line::Data(line), stays);
             }
-            network.edges[edge].cost += more;
+            price.cost += misses.more as i64 * data_miss(model);
         }
-        Ok(states.into_iter().nth(SINK).flatten())
+        if let Some(step) = each.step {
+            let (context, names) = self.context(step, node, &state, model)?;
+            state = self.after(&context, &names, node, state, model)?;
+            let called = self.called_in(&context)?;
+            let footprint = self.footprint(step.0, model.code)?;
+            let staying = since.staying(&footprint);
+            let around = each.executed.iter().flat_map(|it| around(&it.within));
+            let brought: BTreeSet<u64> =
+                around.flat_map(|it| it.lines.clone().into_keys()).collect();
+            let mut lines = BTreeMap::new();
+            for &inner in called.lines() {
+                let passed = match inner {
+                    Line::Code(line) => Passed {
+                        outer: inner,
+                        is_brought: brought.contains(&line),
+                        stays: staying.contains(&line),
+                    },
+                    Line::Data(line) => {
+                        let Some(outer) = left(line, &names, node, &mut self.symbols) else {
+                            continue;
+                        };
+                        Passed {
+                            outer: Line::Data(outer),
+                            is_brought: false,
+                            stays: !self.symbols.changes(outer),
+                        }
+                    }
+                };
+                lines.insert(inner, passed);
+            }
+            price.call = Some(Call {
+                function: step.0,
+                called,
+                lines,
+            });
+            since.call(&footprint);
+        }
+        for inside in &each.enters {
+            for (line, used) in entered(inside, model, &state) {
+                let stays = since.stays_beside(line, used - 1);
+                price.misses(Line::Code(line), stays);
+            }
+        }
+        if !each.enters.is_empty() {
+            price.cost += streams.cost_from(to, model);
+        }
+        Ok(price)
     }
 
     /// All code that a function may execute, with what it calls.
@@ -271,27 +314,28 @@ impl Footprint {
     }
 }
 
-/// What it costs to bring the lines of a loop at its entrance. A line that is there stays until the loop uses it, if the
-/// others of its set that the loop uses cannot drive it out before.
-fn entered(inside: &Inside, model: &Model, state: &State) -> i64 {
+/// Lines that a loop brings at its entrance, and how many lines of each one's set it uses. A line that is there stays until the loop
+/// uses it, if the others of its set that the loop uses cannot drive it out before.
+fn entered<'i>(
+    inside: &'i Inside,
+    model: &'i Model,
+    state: &'i State,
+) -> impl Iterator<Item = (u64, u64)> + 'i {
     let is_there = |line: u64, used: u64| {
         let age = state.code.age(line);
         age.is_some_and(|age| age + used <= model.code.ways)
     };
-    let lines = inside.lines.iter();
-    let missed = lines
-        .filter(|&(&line, &used)| !is_there(line, used))
-        .count();
-    missed as i64 * model.code_miss as i64
+    let lines = inside.lines.iter().map(|(&line, &used)| (line, used));
+    lines.filter(move |&(line, used)| !is_there(line, used))
 }
 
 /// Lines of code that hold an instruction.
-fn lines_with(instruction: &Instruction, cache: Geometry) -> impl Iterator<Item = u64> {
+pub(crate) fn lines_with(instruction: &Instruction, cache: Geometry) -> impl Iterator<Item = u64> {
     cache.lines(instruction.address, instruction.length.into())
 }
 
 impl Analysis<'_> {
-    /// A block is executed in a node. Cycles for what is not in the caches.
+    /// A block is executed in a node.
     pub(crate) fn executed_in(
         &mut self,
         executed: &Executed,
@@ -299,48 +343,52 @@ impl Analysis<'_> {
         model: &Model,
         state: &mut State,
         streams: &Streams,
-        missed: &mut Vec<Term>,
-    ) -> i64 {
-        let mut cycles = 0;
-        let mut repeats = executed.repeats.iter();
+        misses: &mut Misses,
+    ) {
         for instruction in &executed.block().code {
             for line in lines_with(instruction, model.code) {
-                let is_hit = state.code.access(line) || Inside::brings(&executed.within, line);
-                cycles += u64::from(!is_hit) * model.code_miss;
+                state.code.access(line);
             }
+        }
+        self.data_of(executed, node, model, state, streams, misses);
+    }
+
+    /// What a block does to data.
+    fn data_of(
+        &mut self,
+        executed: &Executed,
+        node: usize,
+        model: &Model,
+        state: &mut State,
+        streams: &Streams,
+        misses: &mut Misses,
+    ) {
+        let (Data::WriteBack { geometry, .. }, Some(data)) = (model.data, &mut state.data) else {
+            return;
+        };
+        data.turns(streams.from(node), geometry, &self.symbols, &mut misses.at);
+        let mut repeats = executed.repeats.iter();
+        for instruction in &executed.block().code {
             let repeats = match instruction.repeats {
                 true => repeats.next().copied(),
                 false => None,
             };
-            if let (
-                Data::WriteBack {
-                    geometry,
-                    miss,
-                    write_back,
-                },
-                Some(data),
-            ) = (model.data, &mut state.data)
-            {
-                let mut at = At {
-                    symbols: &mut self.symbols,
-                    cache: geometry,
-                    node,
-                    stack_pointer: self.image.set.stack_pointer(),
-                    streams,
-                    missed,
-                };
-                let misses = match repeats {
-                    Some(times) => data.repeats(instruction, times, &mut at),
-                    None => {
-                        let pointers = self.pointers.get(&instruction.address);
-                        let pointers = pointers.map_or(&[][..], Vec::as_slice);
-                        data.executes(instruction, pointers, &mut at)
-                    }
-                };
-                cycles += misses * (miss + write_back);
+            let mut at = At {
+                symbols: &mut self.symbols,
+                cache: geometry,
+                node,
+                stack_pointer: self.image.set.stack_pointer(),
+                misses,
+            };
+            match repeats {
+                Some(times) => data.repeats(instruction, times, &mut at),
+                None => {
+                    let pointers = self.pointers.get(&instruction.address);
+                    let pointers = pointers.map_or(&[][..], Vec::as_slice);
+                    data.executes(instruction, pointers, &mut at);
+                }
             }
         }
-        cycles as i64
     }
 
     /// What an edge says of registers whose block ends with a branch.
@@ -361,8 +409,7 @@ impl Analysis<'_> {
                     cache: geometry,
                     node,
                     stack_pointer: self.image.set.stack_pointer(),
-                    streams: &Streams::default(),
-                    missed: &mut Vec::new(),
+                    misses: &mut Misses::default(),
                 };
                 data.is_at_most(&said, branch.address, &mut at);
             }

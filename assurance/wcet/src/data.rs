@@ -10,10 +10,9 @@ use std::rc::Rc;
 
 use sandglass_cache::Geometry;
 
-use crate::code::{Access, AtMost, Instruction, Made, Register, Sum, Value, REGISTERS};
+use crate::code::{Access, AtMost, Compared, Instruction, Made, Register, Sum, Value, REGISTERS};
 use crate::held::{spanned, Held};
 use crate::pointers::Pointer;
-use crate::streams::Streams;
 use crate::values::{Bits, Origin, Region, Symbol, Symbols, Term};
 
 /// Words of memory of which is known what they hold, at most.
@@ -50,6 +49,19 @@ pub struct DataState {
     pub numbers: BTreeMap<Symbol, Rc<[u64]>>,
     /// In the order of their addresses.
     pub held: Vec<Held>,
+    /// More lines may have been used than that says.
+    pub is_forgetful: bool,
+}
+
+/// What may have been missing in the cache.
+#[derive(Debug, Default)]
+pub struct Misses {
+    /// Addresses.
+    pub at: Vec<Term>,
+    /// Lines, and whether each is there if it was used before.
+    pub lines: Vec<(Term, bool)>,
+    /// And so many more.
+    pub more: u64,
 }
 
 /// Where something is executed, and with which cache.
@@ -59,10 +71,7 @@ pub struct At<'a> {
     /// The node of the network.
     pub node: usize,
     pub stack_pointer: Register,
-    /// Accesses that are paid for where their loops are entered.
-    pub streams: &'a Streams,
-    /// Addresses whose lines may have been missing.
-    pub missed: &'a mut Vec<Term>,
+    pub misses: &'a mut Misses,
 }
 
 impl DataState {
@@ -74,6 +83,7 @@ impl DataState {
             bits: BTreeMap::new(),
             numbers: BTreeMap::new(),
             held: Vec::new(),
+            is_forgetful: false,
         }
     }
 
@@ -84,6 +94,7 @@ impl DataState {
             .map(|term| term.filter(|term| term.symbol.is_none()));
         *self = Self {
             registers: numbers,
+            is_forgetful: true,
             ..Self::new()
         };
     }
@@ -91,37 +102,31 @@ impl DataState {
     /// Anything may be in the cache.
     pub fn cache_is_unknown(&mut self) {
         self.held.clear();
+        self.is_forgetful = false;
     }
 
-    /// An instruction is executed, of whose registers the compiler says that they are these pointers. How many lines may have
-    /// been missing.
-    pub fn executes(
-        &mut self,
-        instruction: &Instruction,
-        pointers: &[Pointer],
-        at: &mut At,
-    ) -> u64 {
+    /// An instruction is executed, of whose registers the compiler says that they are these pointers.
+    pub fn executes(&mut self, instruction: &Instruction, pointers: &[Pointer], at: &mut At) {
         for pointer in pointers {
             self.points(pointer, instruction, at);
         }
         let places = self.places(instruction, at);
-        let mut missed = 0;
         for (access, &place) in instruction.accesses.iter().zip(&places) {
             if let Some(access) = access {
-                missed += self.accesses(access, place, at);
+                self.accesses(access, place, at);
             }
         }
         let more = u64::from(instruction.more_accesses);
-        self.age_all(more, at.cache);
+        at.misses.more += more;
+        self.age_all(more, at.cache, at.symbols);
         let results = self.results(instruction, &places, at);
         self.write(instruction, &places, 1, at);
         self.become_of(instruction, results);
-        missed + more
     }
 
     /// An instruction repeats itself so many times, from word to word. With two ways, its lines stay while it needs them,
     /// wherever they are; with one, what it reads and what it writes may drive each other out.
-    pub fn repeats(&mut self, instruction: &Instruction, times: u64, at: &mut At) -> u64 {
+    pub fn repeats(&mut self, instruction: &Instruction, times: u64, at: &mut At) {
         let places = self.places(instruction, at);
         let accesses: Vec<&Access> = instruction.accesses.iter().flatten().collect();
         let spans: Vec<u64> = accesses
@@ -129,14 +134,14 @@ impl DataState {
             .map(|access| spanned(u64::from(access.bytes).max(1) * times, at.cache))
             .collect();
         let each_set = spans.iter().map(|span| span.div_ceil(at.cache.sets));
-        self.age_all(each_set.sum(), at.cache);
+        self.age_all(each_set.sum(), at.cache, at.symbols);
+        at.misses.more += match accesses.len() as u64 <= at.cache.ways {
+            true => spans.iter().sum(),
+            false => times * accesses.len() as u64 * 2,
+        };
         let results = self.results(instruction, &[None; 2], at);
         self.write(instruction, &places, times, at);
         self.become_of(instruction, results);
-        match accesses.len() as u64 <= at.cache.ways {
-            true => spans.iter().sum(),
-            false => times * accesses.len() as u64 * 2,
-        }
     }
 
     /// The branch at an address says something of a register.
@@ -148,7 +153,16 @@ impl DataState {
         else {
             return;
         };
-        let above = match said.most.checked_ilog2() {
+        let compared = match said.compared {
+            Compared::Number(number) => Some(number),
+            Compared::Register(other) => self.registers[usize::from(other)]
+                .map(|term| self.bits_of(term, at.symbols).range().1),
+        };
+        // It is less than what is not zero.
+        let Some(most) = compared.and_then(|it| it.checked_sub(said.is_less.into())) else {
+            return;
+        };
+        let above = match most.checked_ilog2() {
             Some(bit) => u64::MAX.checked_shl(bit + 1).unwrap_or(0),
             None => u64::MAX,
         };
@@ -303,32 +317,34 @@ impl DataState {
             .map(|access| self.sum(access?.place?, instruction.address, at))
     }
 
-    /// Reads or writes: how many lines may have been missing.
-    fn accesses(&mut self, access: &Access, place: Option<Term>, at: &mut At) -> u64 {
+    /// Reads or writes.
+    fn accesses(&mut self, access: &Access, place: Option<Term>, at: &mut At) {
         let bytes = u64::from(access.bytes);
         let Some(place) = place else {
             let lines = match access.is_at_once() {
                 true => 1,
                 false => spanned(bytes, at.cache),
             };
-            self.age_all(lines.div_ceil(at.cache.sets), at.cache);
-            return lines;
+            at.misses.more += lines;
+            self.age_all(lines.div_ceil(at.cache.sets), at.cache, at.symbols);
+            return;
         };
         let words = (0..bytes)
             .step_by(WORD as usize)
             .map(|word| place.add(word));
-        let mut missed = 0;
+        let mut lines = Vec::new();
         for word in words {
-            let is_paid = at
-                .streams
-                .before(word)
-                .is_some_and(|before| self.held(before, at.cache, at.symbols).is_some());
-            if !self.access(word, at.cache, at.symbols) && !is_paid {
-                at.missed.push(word);
-                missed += 1;
+            let line = self.first_use(word, at.cache, at.symbols);
+            if !self.access(word, at.cache, at.symbols) {
+                at.misses.at.push(word);
+                lines.push(line);
             }
         }
-        missed.min(spanned(bytes, at.cache))
+        let most = spanned(bytes, at.cache);
+        match lines.len() as u64 <= most {
+            true => at.misses.lines.extend(lines),
+            false => at.misses.more += most,
+        }
     }
 
     /// What an instruction makes of registers.

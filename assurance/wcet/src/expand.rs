@@ -1,5 +1,6 @@
 //! The network of everything that can be executed between an entry and an exit: each function anew wherever it is called.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use anyhow::Result;
@@ -298,7 +299,8 @@ impl Analysis<'_> {
         let mut edge = from.edge(network, copy.nodes[next], &sum(&entered, &counted));
         // With caches it costs what it costs there, which is found out when the network is whole.
         if self.question.model.is_none() {
-            let Some(step) = self.step(&Context::alone(step))? else {
+            let called = self.called_in(&Context::alone(step))?;
+            let Some(step) = called.longest(&BTreeSet::new(), self)? else {
                 return Ok(());
             };
             edge.cost += step.cost;

@@ -11,6 +11,7 @@ use good_lp::{
 
 use crate::graph::Graph;
 use crate::image::Image;
+use crate::prices::Line;
 use crate::reduce::{Edge, Network, Way, SINK, SOURCE};
 
 /// The optimum.
@@ -21,6 +22,12 @@ pub struct Longest {
     pub counts: BTreeMap<(usize, usize), Visits>,
     /// The way itself.
     pub ways: Vec<Rc<Way>>,
+    /// How often each edge of the network is gone.
+    pub edges: Vec<u64>,
+    /// How often each line is brought into its cache, as far as lines have names.
+    pub missed: BTreeMap<Line, u64>,
+    /// Lines that may not be there when they are used.
+    pub used: BTreeSet<Line>,
 }
 
 /// How often a block is executed.
@@ -31,29 +38,34 @@ pub struct Visits {
     pub cost: i64,
 }
 
-/// The longest way; `None` if none leads to the sink.
+/// The longest way; `None` if none leads to the sink. What the solver had to be told against loops that turn apart from the way
+/// stays in the network: it holds whatever edges cost.
 ///
 /// # Errors
 /// There is no longest one; what the solver found is no path; or it gave up. The image is for messages.
-pub fn longest(mut network: Network, image: &Image) -> Result<Option<Longest>> {
+pub fn longest(network: &mut Network, image: &Image) -> Result<Option<Longest>> {
     for _ in 0..MOST_CUTS {
-        let Some(all) = most_expensive(&network)? else {
+        let Some(all) = most_expensive(network)? else {
             return Ok(None);
         };
-        let (ways, apart) = ordered(&network, all.clone());
+        let (ways, apart) = ordered(network, all.clone());
         if apart.iter().any(|&times| times > 0) {
-            cut(&mut network, &apart, image)?;
+            cut(network, &apart, image)?;
             continue;
         }
         let mut longest = Longest {
             cost: 0,
             counts: BTreeMap::new(),
             ways,
+            edges: Vec::new(),
+            missed: BTreeMap::new(),
+            used: BTreeSet::new(),
         };
         for (edge, &times) in network.edges.iter().zip(&all) {
             longest.cost += edge.cost * times as i64;
             count(&edge.way, times, &mut longest.counts);
         }
+        longest.edges = all;
         return Ok(Some(longest));
     }
     bail!("the solver finds loops that turn where nothing enters them, after {MOST_CUTS} constraints against that")

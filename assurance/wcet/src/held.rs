@@ -8,9 +8,9 @@ use sandglass_cache::Geometry;
 
 use crate::data::DataState;
 use crate::streams::Stream;
-use crate::values::{Bits, Origin, Place, Symbols, Term};
+use crate::values::{Bits, Origin, Place, Symbol, Symbols, Term};
 
-/// A line that is in the cache for sure.
+/// A line that is in the cache; or was used on a way to here, and is there or not.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Held {
     /// Of an access to it.
@@ -21,12 +21,25 @@ pub struct Held {
     pub others: Vec<Part>,
     /// And so many more lines, of which nothing is known.
     pub unknown: u64,
+    /// It was used on every way to here: else this is so if it was used.
+    pub is_sure: bool,
 }
 
 impl Held {
     /// How many others of its set may have been used since.
     pub fn age(&self) -> u64 {
         self.others.len() as u64 + self.unknown
+    }
+
+    /// Whether something is to be known of it still: if it may have been driven out, only that.
+    fn remains(&mut self, cache: Geometry, symbols: &Symbols) -> bool {
+        if self.age() < cache.ways {
+            return true;
+        }
+        self.is_sure = false;
+        self.others.clear();
+        self.unknown = cache.ways;
+        !symbols.changes(self.at)
     }
 
     /// A line of a part of memory is used that may be in the same set.
@@ -57,14 +70,58 @@ impl DataState {
     pub fn held(&self, place: Term, cache: Geometry, symbols: &Symbols) -> Option<&Held> {
         let place = self.within_line(place, cache, symbols);
         let bits = self.bits_of(place, symbols);
-        let mut held = self.held.iter();
-        held.find(|held| is_one_line((held.at, held.bits), (place, bits), cache))
+        let held = self.line_of((place, bits), cache);
+        held.filter(|held| held.is_sure && held.age() < cache.ways)
+    }
+
+    /// What is known of the line of an address.
+    pub fn line_of(&self, place: (Term, Bits), cache: Geometry) -> Option<&Held> {
+        let symbol = place.0.symbol;
+        let first = self.held.partition_point(|held| held.at.symbol < symbol);
+        let mut near = self.held[first..]
+            .iter()
+            .take_while(|held| held.at.symbol == symbol);
+        near.find(|held| is_one_line((held.at, held.bits), place, cache))
+    }
+
+    /// Where the line of an address begins, as far as that is known; and whether the line is there if it was used at all.
+    pub fn first_use(&self, place: Term, cache: Geometry, symbols: &Symbols) -> (Term, bool) {
+        let place = self.within_line(place, cache, symbols);
+        let bits = self.bits_of(place, symbols);
+        let stays = match self.line_of((place, bits), cache) {
+            Some(held) => held.age() < cache.ways,
+            None => !self.is_forgetful,
+        };
+        let line = match 1 << bits.known_from_below().min(63) >= cache.line {
+            true => place.add((bits.value & (cache.line - 1)).wrapping_neg()),
+            false => place,
+        };
+        (line, stays && !symbols.changes(line))
     }
 
     /// A loop is entered that makes these accesses: the lines of the turn before its first are brought.
     pub fn begins(&mut self, streams: &[Stream], cache: Geometry, symbols: &mut Symbols) {
         for stream in streams {
             if let Some(at) = self.before_turn(stream, symbols) {
+                self.access(at, cache, symbols);
+            }
+        }
+    }
+
+    /// A turn of a loop begins that makes these accesses: it makes them now, too, one behind the other, which are paid for. Adds
+    /// those of which the one before is not there.
+    pub fn turns(
+        &mut self,
+        streams: &[Stream],
+        cache: Geometry,
+        symbols: &Symbols,
+        missed: &mut Vec<Term>,
+    ) {
+        for stream in streams {
+            for (at, before) in stream.accesses() {
+                if self.held(before, cache, symbols).is_none() {
+                    missed.push(at);
+                }
                 self.access(at, cache, symbols);
             }
         }
@@ -85,29 +142,90 @@ impl DataState {
         let place = self.within_line(place, cache, symbols);
         let bits = self.bits_of(place, symbols);
         let is_it = |held: &Held| is_one_line((held.at, held.bits), (place, bits), cache);
-        let is_hit = self.held.iter().any(is_it) || self.holds_any(place, cache);
+        let line = self.line_of((place, bits), cache);
+        let is_hit = line.is_some_and(|held| held.is_sure) || self.holds_any(place, cache);
         self.held.retain(|held| !is_it(held));
-        // A part begins anywhere in a line, and so may be in one line more than it fills: a way must be larger than it, for no
-        // two lines of it to want the same set.
-        let has_room = cache.line * cache.sets >= 2 * PART;
-        self.held.retain_mut(|held| {
-            if may_meet((held.at, held.bits), (place, bits), cache) {
-                match has_room {
-                    true => held.meets(Part::of(place)),
-                    false => held.unknown += 1,
+        let part = self.part_of(place, cache, symbols);
+        let mut all = std::mem::take(&mut self.held);
+        all.retain_mut(|held| {
+            if held.age() < cache.ways && self.may_meet(held, (place, bits), cache, symbols) {
+                match part {
+                    Some(part) => held.meets(part),
+                    None => held.unknown += 1,
                 }
             }
-            held.age() < cache.ways
+            held.remains(cache, symbols)
         });
+        self.held = all;
         let new = Held {
             at: place,
             bits,
             others: Vec::new(),
             unknown: 0,
+            is_sure: true,
         };
         let at = self.held.partition_point(|held| held.at < place);
         self.held.insert(at, new);
         is_hit
+    }
+
+    /// The part of memory that an address is in; `None` if no part fits into a way.
+    fn part_of(&self, place: Term, cache: Geometry, symbols: &Symbols) -> Option<Part> {
+        if cache.line * cache.sets < 2 * PART {
+            return None;
+        }
+        // Wherever an array is accessed, if it is behind something: it counts with that.
+        let mut spans = self.spans(place, symbols).into_iter();
+        let array = spans.find(|span| {
+            let first = Part::of(span.first()).0.plus;
+            let base = span.first();
+            span.least < span.most && span.most - first <= farthest(cache) && !symbols.changes(base)
+        });
+        Some(Part::of(array.map_or(place, |span| span.first())))
+    }
+
+    /// Where an address can be, by what it is known to be behind.
+    fn spans(&self, place: Term, symbols: &Symbols) -> Vec<Span> {
+        let at = |base: Option<Symbol>, (least, most): (u64, u64)| {
+            let most = most.checked_add(place.plus)?;
+            Some(Span {
+                base,
+                least: least + place.plus,
+                most,
+            })
+        };
+        let Some(symbol) = place.symbol else {
+            return at(None, (0, 0)).into_iter().collect();
+        };
+        let mut spans = Vec::new();
+        let range = |symbol: Symbol| self.bits_of(Term::symbol(symbol), symbols).range();
+        spans.extend(at(Some(symbol), (0, 0)));
+        spans.extend(at(None, range(symbol)));
+        if let Origin::Added(first, second) = symbols.origin(symbol) {
+            spans.extend(at(Some(first), range(second)));
+            spans.extend(at(Some(second), range(first)));
+        }
+        spans
+    }
+
+    /// Whether a line, of which it is not known that it is that of an address, can be in its set.
+    fn may_meet(
+        &self,
+        held: &Held,
+        place: (Term, Bits),
+        cache: Geometry,
+        symbols: &Symbols,
+    ) -> bool {
+        let sets = cache.line * cache.sets - cache.line;
+        if held.bits.differ(place.1, sets) {
+            return false;
+        }
+        let own = self.spans(held.at, symbols);
+        let other = self.spans(place.0, symbols);
+        let mut pairs = own
+            .iter()
+            .flat_map(|own| other.iter().map(move |other| (own, other)));
+        !pairs.any(|(own, other)| own.base == other.base && own.is_beside(other, cache))
     }
 
     /// Another address in the same line, without what only chooses a place in it.
@@ -134,7 +252,8 @@ impl DataState {
         numbers.is_some_and(|numbers| {
             numbers.iter().all(|number| {
                 let line = |plus: u64| cache.line_of(number.wrapping_add(plus));
-                self.held.iter().any(|held| match held.at.symbol {
+                let mut sure = self.held.iter().filter(|held| held.is_sure);
+                sure.any(|held| match held.at.symbol {
                     None => cache.line_of(held.at.plus) == line(place.plus),
                     symbol => symbol == place.symbol && line(held.at.plus) == line(place.plus),
                 })
@@ -143,11 +262,11 @@ impl DataState {
     }
 
     /// So many lines of each set are used, nobody knows which.
-    pub fn age_all(&mut self, by: u64, cache: Geometry) {
+    pub fn age_all(&mut self, by: u64, cache: Geometry, symbols: &Symbols) {
         if by > 0 {
             self.held.retain_mut(|held| {
                 held.unknown += by;
-                held.age() < cache.ways
+                held.remains(cache, symbols)
             });
         }
     }
@@ -186,16 +305,38 @@ pub fn is_one_line(first: (Term, Bits), second: (Term, Bits), cache: Geometry) -
     other >= 0 && other < 1 << known
 }
 
-/// Whether two lines, of which it is not known that they are one, can be in one set.
-fn may_meet(first: (Term, Bits), second: (Term, Bits), cache: Geometry) -> bool {
-    let whole = cache.line * cache.sets;
-    if let Some(distance) = first.0.distance(second.0) {
-        // What is less than all sets apart is in others, or in the same line.
-        let distance = (distance as i64).unsigned_abs();
-        if distance <= whole - cache.line {
-            return false;
+/// So many bytes behind what is at an address there is no other line in the same set.
+const fn farthest(cache: Geometry) -> u64 {
+    cache.line * cache.sets - cache.line
+}
+
+/// From where to where an address can be, from what a symbol points to.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    base: Option<Symbol>,
+    least: u64,
+    most: u64,
+}
+
+impl Span {
+    /// Whether what is in one and what is in the other is in different sets, or in one line: unless it is all sets apart, or
+    /// several times that.
+    fn is_beside(self, other: &Self, cache: Geometry) -> bool {
+        let (way, within) = (cache.line * cache.sets, cache.line - 1);
+        let [way, within] = [way, within].map(i128::from);
+        let ends = |span: Self| [span.least, span.most].map(|end| i128::from(end as i64));
+        let ([own_least, own_most], [least, most]) = (ends(self), ends(*other));
+        // How far the other may be behind this.
+        let (first, last) = (least - own_most - within, most - own_least + within);
+        let multiples = (-(-first).div_euclid(way), last.div_euclid(way));
+        let has_none = multiples.0 > multiples.1 || multiples == (0, 0);
+        own_least <= own_most && least <= most && has_none
+    }
+
+    const fn first(self) -> Term {
+        Term {
+            symbol: self.base,
+            plus: self.least,
         }
     }
-    let sets = whole - cache.line;
-    !first.1.differ(second.1, sets)
 }

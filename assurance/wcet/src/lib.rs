@@ -4,6 +4,7 @@
 //! the control flow of the binary is a network through which one unit flows from an entry to an exit; bounds of loops and
 //! paths that cannot be taken are linear constraints; what the flow costs at most is the bound.
 
+mod ahead;
 pub mod analysis;
 pub mod caches;
 pub mod cases;
@@ -17,7 +18,9 @@ pub mod kernel;
 pub mod loops;
 mod meeting;
 pub mod must;
+mod persistence;
 pub mod platform;
+mod prices;
 pub mod program;
 pub mod record;
 pub mod reduce;

@@ -4,7 +4,7 @@ use sandglass_cache::Geometry;
 
 use crate::code::REGISTERS;
 use crate::data::DataState;
-use crate::held::{is_one_line, Held, Part, PART};
+use crate::held::{Held, Part, PART};
 use crate::streams::Stream;
 use crate::values::{Bits, Origin, Place, Symbol, Symbols, Term};
 
@@ -233,31 +233,66 @@ impl Meeting<'_> {
             }
         }
         self.bits(&mut joined);
-        for held in &own.held {
-            for each in self.names(held.at) {
-                let bits = other.bits_of(each.other, self.symbols);
-                let is_it =
-                    |line: &&Held| is_one_line((line.at, line.bits), (each.other, bits), cache);
-                let Some(found) = other.held.iter().find(is_it) else {
-                    continue;
-                };
-                let others = self.parts(&held.others, &found.others);
-                let age = held.age().max(found.age());
-                joined.held.push(Held {
-                    at: each.name,
-                    bits: joined.bits_of(each.name, self.symbols),
-                    unknown: age.saturating_sub(others.len() as u64),
-                    others,
-                });
-            }
-        }
+        joined.is_forgetful = own.is_forgetful || other.is_forgetful;
+        self.lines(&mut joined, cache);
         for stream in self.streams {
             let found = self.stream(stream, &joined, cache);
             joined.held.extend(found);
         }
         joined.held.sort_unstable();
         joined.held.dedup_by_key(|held| held.at);
+        joined.forget_lost(self.symbols);
         joined
+    }
+
+    /// Lines that both have; and those that one has, which were used on its way, by a name that has one meaning on it.
+    fn lines(&mut self, joined: &mut DataState, cache: Geometry) {
+        let (own, other) = (self.own, self.other);
+        for held in &own.held {
+            for each in self.names(held.at) {
+                let is_same = (each.name, each.other) == (held.at, held.at);
+                let bits = joined.bits_of(each.name, self.symbols);
+                let others = other.bits_of(each.other, self.symbols);
+                match other.line_of((each.other, others), cache) {
+                    Some(found) if is_same || held.is_sure && found.is_sure => {
+                        let others = self.parts(&held.others, &found.others);
+                        let age = held.age().max(found.age());
+                        joined.held.push(Held {
+                            at: each.name,
+                            bits,
+                            unknown: age.saturating_sub(others.len() as u64),
+                            others,
+                            is_sure: held.is_sure && found.is_sure,
+                        });
+                    }
+                    None if is_same => joined.held.extend(self.of_one(held, bits)),
+                    _ => {}
+                }
+            }
+        }
+        joined.held.sort_unstable();
+        let mut more = Vec::new();
+        for held in other.held.iter().filter(|it| !self.is_old(it.at.symbol)) {
+            let bits = joined.bits_of(held.at, self.symbols);
+            if joined.line_of((held.at, bits), cache).is_none() {
+                more.extend(self.of_one(held, bits));
+            }
+        }
+        joined.held.extend(more);
+    }
+
+    /// A line that one of the two has.
+    fn of_one(&self, held: &Held, bits: Bits) -> Option<Held> {
+        let others = held.others.iter().copied();
+        let others: Vec<Part> = others.filter(|it| !self.is_old(it.0.symbol)).collect();
+        let one = Held {
+            at: held.at,
+            bits,
+            unknown: held.age() - others.len() as u64,
+            others,
+            is_sure: false,
+        };
+        (!self.symbols.changes(held.at)).then_some(one)
     }
 
     /// The line of the turn before, if it is there in both states.
@@ -274,6 +309,7 @@ impl Meeting<'_> {
             bits: joined.bits_of(at, self.symbols),
             unknown: age.saturating_sub(others.len() as u64),
             others,
+            is_sure: true,
         })
     }
 

@@ -168,12 +168,9 @@ impl Network {
         }
     }
 
-    /// Leaves out edges that are on no path.
-    pub fn keep_possible(&mut self) {
-        if let Some(nothing) = self.nothing {
-            let is_possible = |edge: &Edge| edge.terms.iter().all(|term| term.0 != nothing);
-            self.edges.retain(is_possible);
-        }
+    /// Whether an edge may be on a path.
+    pub fn is_possible(&self, edge: &Edge) -> bool {
+        edge.terms.iter().all(|term| Some(term.0) != self.nothing)
     }
 
     /// What is executed behind a check for interrupts begins there, if anything leads to the check that does not pass where
@@ -222,6 +219,16 @@ impl Network {
         self.limits[limit] <= 0 && !self.edges.iter().chain(behind).any(provides)
     }
 
+    /// The same nodes and limits.
+    #[must_use]
+    pub fn without_edges(&self) -> Self {
+        Self {
+            nodes: self.nodes,
+            limits: self.limits.clone(),
+            ..Self::new()
+        }
+    }
+
     /// The same optimum, of fewer nodes and edges, whose ways are of edges of this one.
     #[must_use]
     pub fn reduced(&self) -> Self {
@@ -230,10 +237,8 @@ impl Network {
             ..edge.clone()
         });
         Reduction::new(Self {
-            nodes: self.nodes,
             edges: edges.collect(),
-            limits: self.limits.clone(),
-            ..Self::new()
+            ..self.without_edges()
         })
         .run()
     }

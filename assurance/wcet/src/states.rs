@@ -1,17 +1,18 @@
 //! What is known at each node of a network of caches, registers and memory: a fixed point.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use anyhow::Result;
+use petgraph::algo::tarjan_scc;
+use petgraph::graph::DiGraph;
 use sandglass_cache::{Data, Model};
 
 use crate::analysis::{Analysis, Step};
-use crate::caches::{around, Inside};
-use crate::data::DataState;
+use crate::data::{DataState, Misses};
 use crate::meeting::Meets;
 use crate::must::Must;
-use crate::reduce::{Network, SINK, SOURCE};
+use crate::reduce::{Network, SOURCE};
 use crate::streams::Streams;
 use crate::values::{Origin, Symbol, Symbols, Term};
 
@@ -59,24 +60,12 @@ pub struct Context {
     pub step: Step,
     /// What is sure of the code that it may execute, and of registers and memory.
     pub(crate) state: Option<State>,
-    /// Lines of its code that a loop around it brings.
-    brought: Vec<u64>,
 }
 
 impl Context {
     /// Where nothing matters.
     pub const fn alone(step: Step) -> Self {
-        Self {
-            step,
-            state: None,
-            brought: Vec::new(),
-        }
-    }
-
-    /// What is brought by loops around it.
-    pub fn within(&self) -> Option<Rc<Inside>> {
-        let lines: BTreeMap<u64, u64> = self.brought.iter().map(|&line| (line, 1)).collect();
-        (!lines.is_empty()).then(|| Rc::new(Inside { outer: None, lines }))
+        Self { step, state: None }
     }
 }
 
@@ -126,7 +115,7 @@ impl Analysis<'_> {
         states: &[Option<State>],
         streams: &Streams,
     ) -> Vec<Term> {
-        let mut missed = Vec::new();
+        let mut missed = Misses::default();
         for (&edge, each) in &network.uses {
             let node = network.edges[edge].from;
             if let (Some(executed), Some(state)) = (&each.executed, &states[node]) {
@@ -134,7 +123,7 @@ impl Analysis<'_> {
                 self.executed_in(executed, node, model, &mut state, streams, &mut missed);
             }
         }
-        missed
+        missed.at
     }
 
     /// What is known at each node, if these accesses are paid for ahead.
@@ -171,7 +160,8 @@ impl Analysis<'_> {
             .iter()
             .find_map(|edge| search.network.uses.get(edge));
         if let Some(executed) = uses.and_then(|uses| uses.executed.as_ref()) {
-            self.executed_in(executed, node, model, &mut state, streams, &mut Vec::new());
+            let missed = &mut Misses::default();
+            self.executed_in(executed, node, model, &mut state, streams, missed);
         }
         for number in search.out[node].clone() {
             let edge = &search.network.edges[number];
@@ -182,9 +172,8 @@ impl Analysis<'_> {
             }
             if let Some(each) = each {
                 self.branches(each, node, model, &mut state);
-                if let (Some(block), Some(step)) = (&each.executed, each.step) {
-                    let (context, names) =
-                        self.context(step, node, &state, &block.within, model)?;
+                if let Some(step) = each.step {
+                    let (context, names) = self.context(step, node, &state, model)?;
                     state = self.after(&context, &names, node, state, model)?;
                 }
             }
@@ -208,7 +197,6 @@ impl Analysis<'_> {
         step: Step,
         node: usize,
         state: &State,
-        within: &Option<Rc<Inside>>,
         model: &Model,
     ) -> Result<(Context, Rc<[Symbol]>)> {
         let footprint = self.footprint(step.0, model.code)?;
@@ -223,18 +211,13 @@ impl Analysis<'_> {
                 &self.symbols,
                 &|origin| matches!(*origin, Origin::Left { node: by, .. } if by == node),
             );
+            data.forget_lost(&self.symbols);
             let given = data.given(&mut self.symbols);
             (entry.data, names) = (Some(given.state), given.names);
         }
-        let mut brought: Vec<u64> = Vec::new();
-        for each in around(within) {
-            brought.extend(each.lines.keys().filter(|&&line| is_own(line)));
-        }
-        brought.sort_unstable();
         let context = Context {
             step,
             state: Some(entry),
-            brought,
         };
         Ok((context, names))
     }
@@ -250,38 +233,18 @@ impl Analysis<'_> {
         model: &Model,
     ) -> Result<State> {
         let footprint = self.footprint(context.step.0, model.code)?;
-        let left = self.left(context)?;
+        let called = self.called_in(context)?;
         for (&set, &lines) in &footprint.sets {
             state.code.age_set(set, lines);
         }
         let is_own = |line: u64| footprint.lines.contains(&line);
         let nothing = State::unknown(model);
-        let left = left.as_deref().unwrap_or(&nothing);
+        let left = called.left.as_ref().unwrap_or(&nothing);
         state.code.replace(&left.code, is_own);
         if let Some(left) = &left.data {
             state.data = Some(left.left(names, node, &mut self.symbols));
         }
         Ok(state)
-    }
-
-    /// What a call leaves; `None` if it never comes back.
-    fn left(&mut self, context: &Context) -> Result<Option<Rc<State>>> {
-        if let Some(known) = self.left.get(context) {
-            return Ok(known.clone());
-        }
-        let mut network = self.network_of(context)?;
-        let left = self.at_end(&mut network, context)?.map(Rc::new);
-        self.left.insert(context.clone(), left.clone());
-        Ok(left)
-    }
-
-    /// What is known at a network's end.
-    fn at_end(&mut self, network: &mut Network, context: &Context) -> Result<Option<State>> {
-        let (Some(model), Some(begin)) = (self.question.model, context.state.clone()) else {
-            return Ok(None);
-        };
-        let (states, _) = self.states(network, &model, begin)?;
-        Ok(states.into_iter().nth(SINK).flatten())
     }
 }
 
@@ -295,6 +258,8 @@ struct Search<'n> {
     network: &'n Network,
     /// Edges out of each node. What goes on behind a check for interrupts finds registers and memory as they were before it.
     out: Vec<Vec<usize>>,
+    /// How many edges lead to each node.
+    into: Vec<usize>,
     /// Of each node its place in an order in which few are looked at again, and the nodes in their places.
     order: Vec<usize>,
     nodes: Vec<usize>,
@@ -318,8 +283,13 @@ impl<'n> Search<'n> {
         }
         let mut states: Vec<Option<State>> = vec![None; network.nodes];
         states[SOURCE] = Some(begin);
+        let mut into = vec![0; network.nodes];
+        for &edge in out.iter().flatten() {
+            into[network.edges[edge].to] += 1;
+        }
         Self {
             network,
+            into,
             out,
             open: BTreeSet::from([order[SOURCE]]),
             order,
@@ -358,7 +328,11 @@ impl<'n> Search<'n> {
                     },
                     streams: &[],
                 };
-                let changed = join(known, &state, meets);
+                // Where only one way leads, what comes is what is known: it was more before.
+                let changed = match self.into[to] {
+                    1 => std::mem::replace(known, state.clone()) != state,
+                    _ => join(known, &state, meets),
+                };
                 *changes += u32::from(changed);
                 changed
             }
@@ -385,8 +359,23 @@ impl<'n> Search<'n> {
     }
 }
 
+/// Nodes to which a path may come again, or what goes on behind a check for interrupts.
+pub(crate) fn turning(network: &Network) -> BTreeSet<usize> {
+    let mut graph = DiGraph::<(), ()>::new();
+    let nodes: Vec<_> = (0..network.nodes).map(|_| graph.add_node(())).collect();
+    for edge in network.edges.iter().filter(|edge| edge.from != SOURCE) {
+        graph.add_edge(nodes[edge.from], nodes[edge.to], ());
+    }
+    for &(check, edge) in &network.resumed {
+        graph.add_edge(nodes[check], nodes[network.edges[edge].to], ());
+    }
+    let parts = tarjan_scc(&graph).into_iter();
+    let turning = parts.filter(|part| part.len() > 1 || graph.contains_edge(part[0], part[0]));
+    turning.flatten().map(|node| node.index()).collect()
+}
+
 /// The nodes in an order in which few are looked at again: each with its place, and the nodes in their places.
-fn order(network: &Network, out: &[Vec<usize>]) -> (Vec<usize>, Vec<usize>) {
+pub(crate) fn order(network: &Network, out: &[Vec<usize>]) -> (Vec<usize>, Vec<usize>) {
     let mut seen = vec![false; network.nodes];
     let mut nodes = Vec::new();
     let mut stack = vec![(SOURCE, 0)];

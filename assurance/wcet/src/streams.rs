@@ -2,8 +2,9 @@
 //!
 //! Such an access is at the address of the turn before or so many bytes on. If the line of the turn before is there, it brings
 //! another one no more often than the loop comes into one. These are paid for where the loop is entered, with one that comes
-//! first: as if the loop began by an access one step before its first. A cache that replaces what was used longest ago misses no
-//! less for an access more (Mattson et al., *Evaluation techniques for storage hierarchies*, 1970), so that this is safe.
+//! first: as if the loop began by an access one step before its first, and each turn by all of these, in the order of their
+//! addresses. A cache that replaces what was used longest ago misses no less for an access more (Mattson et al., *Evaluation
+//! techniques for storage hierarchies*, 1970), so that this is safe.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,8 +23,9 @@ pub struct Stream {
     pub symbol: Symbol,
     /// What is accessed before the first of them.
     pub before: Term,
-    /// Their addresses.
+    /// Their addresses, each of which is so many bytes behind the one before.
     all: Vec<Term>,
+    distance: u64,
     /// Lines that they come into, at most, once they have begun.
     lines: u64,
 }
@@ -33,8 +35,16 @@ pub struct Stream {
 pub struct Streams {
     /// By the nodes in which their loops begin.
     loops: BTreeMap<usize, Vec<Stream>>,
-    /// By their addresses: what is accessed before.
-    before: BTreeMap<Term, Term>,
+    /// Their addresses.
+    all: BTreeSet<Term>,
+}
+
+impl Stream {
+    /// The addresses, each with that of the access before.
+    pub fn accesses(&self) -> impl Iterator<Item = (Term, Term)> + use<'_> {
+        let back = self.distance.wrapping_neg();
+        self.all.iter().map(move |&at| (at, at.add(back)))
+    }
 }
 
 /// Bytes from an access to the next of the same turn.
@@ -69,31 +79,34 @@ impl Streams {
             let Some(by) = last.distance(at) else {
                 continue;
             };
-            if streams.before.contains_key(&at) || begun.contains(&node) {
+            if streams.all.contains(&at) || begun.contains(&node) {
                 continue;
             }
-            // Word by word, as far as a turn goes on: as one.
-            let words = (0..by).step_by(WORD as usize).map(|word| at.add(word));
-            let words: Vec<Term> = words.take_while(|word| missed.contains(word)).collect();
-            let is_whole = (by as i64) > 0 && words.len() as u64 * WORD == by;
-            let (all, back) = match is_whole {
-                true => (words, WORD),
-                false => (vec![at], by),
-            };
-            let bytes = turns.saturating_mul((by as i64).unsigned_abs());
+            // At equal distances, as far as a turn goes on: as one.
+            let distances = (WORD.ilog2()..cache.line.ilog2()).map(|bits| 1 << bits);
+            let mut wholes = distances.filter(|back| (by as i64) > 0 && by % back == 0);
+            let whole = wholes.find_map(|back: u64| {
+                let all = (0..by).step_by(back as usize).map(|it| at.add(it));
+                let all: Vec<Term> = all.take_while(|it| missed.contains(it)).collect();
+                (all.len() as u64 * back == by).then_some((all, back))
+            });
+            let (all, back) = whole.unwrap_or_else(|| (vec![at], by));
+            // Where the last turn ends, another begins.
+            let bytes = turns
+                .saturating_add(1)
+                .saturating_mul((by as i64).unsigned_abs());
             let lines = bytes / cache.line + 1;
             let times = turns.saturating_mul(all.len() as u64);
             if (back as i64).unsigned_abs() >= cache.line || lines + 1 >= times {
                 continue;
             }
-            for &word in &all {
-                streams.before.insert(word, word.add(back.wrapping_neg()));
-            }
+            streams.all.extend(&all);
             streams.loops.entry(node).or_default().push(Stream {
                 place,
                 symbol,
                 before: at.add(back.wrapping_neg()),
                 all,
+                distance: back,
                 lines,
             });
         }
@@ -102,33 +115,28 @@ impl Streams {
 
     /// Leaves out what is among these addresses. Whether anything is.
     pub fn leave_out(&mut self, missed: &[Term]) -> bool {
-        let known = self.before.len();
+        let known = self.all.len();
         for streams in self.loops.values_mut() {
             streams.retain(|stream| {
                 let is_in_vain = stream.all.iter().any(|at| missed.contains(at));
                 if is_in_vain {
                     stream.all.iter().for_each(|at| {
-                        self.before.remove(at);
+                        self.all.remove(at);
                     });
                 }
                 !is_in_vain
             });
         }
-        self.before.len() < known
+        self.all.len() < known
     }
 
     pub fn is_empty(&self) -> bool {
-        self.before.is_empty()
+        self.all.is_empty()
     }
 
     /// Those of the loop that begins in a node.
     pub fn from(&self, node: usize) -> &[Stream] {
         self.loops.get(&node).map_or(&[], Vec::as_slice)
-    }
-
-    /// The address of an access in the turn before.
-    pub fn before(&self, at: Term) -> Option<Term> {
-        self.before.get(&at).copied()
     }
 
     /// Cycles at the entrance of the loop that begins in a node.

@@ -4,7 +4,7 @@
 //! A symbol stands for one number as long as a state speaks of it: what an instruction found or made in a node of the network,
 //! or what a place holds where ways meet. Who defines it anew first makes the state forget the old one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// A number that nobody knows.
@@ -85,6 +85,8 @@ pub struct Symbols {
     known: BTreeMap<Origin, Symbol>,
     /// By how much what a place holds where a loop begins is more than in the turn before; `None` if it is anything.
     steps: Steps,
+    /// Nodes of the network to which a path may come again.
+    turning: BTreeSet<usize>,
 }
 
 /// Of symbols of places where loops begin.
@@ -97,6 +99,7 @@ impl Symbols {
             origins: Vec::new(),
             known: BTreeMap::new(),
             steps: BTreeMap::new(),
+            turning: BTreeSet::new(),
         }
     }
 
@@ -125,6 +128,47 @@ impl Symbols {
 
     fn depth(&self, symbol: Symbol) -> u32 {
         self.origins[symbol.0 as usize].1
+    }
+
+    /// What is to be known of another network: to which of its nodes a path may come again. That of the network before.
+    pub fn swap_turning(&mut self, turning: BTreeSet<usize>) -> BTreeSet<usize> {
+        std::mem::replace(&mut self.turning, turning)
+    }
+
+    /// Whether a path may have several numbers at several times that this stands for.
+    pub fn changes(&self, term: Term) -> bool {
+        let is_it = |origin: &Origin| match origin {
+            Origin::Made { node, .. } | Origin::Joined { node, .. } | Origin::Left { node, .. } => {
+                self.turning.contains(node)
+            }
+            Origin::Given(_) | Origin::Scaled(..) | Origin::Added(..) => false,
+        };
+        term.symbol.is_some_and(|symbol| self.has(symbol, &is_it))
+    }
+
+    /// Adds the symbols that one is made of.
+    pub fn parts(&self, symbol: Symbol, all: &mut BTreeSet<Symbol>) {
+        match self.origin(symbol) {
+            Origin::Scaled(of, _) => self.parts(of, all),
+            Origin::Added(first, second) => {
+                self.parts(first, all);
+                self.parts(second, all);
+            }
+            _ => {
+                all.insert(symbol);
+            }
+        }
+    }
+
+    /// Whether a symbol is made of these.
+    pub fn is_made_of(&self, symbol: Symbol, parts: &BTreeSet<Symbol>) -> bool {
+        match self.origin(symbol) {
+            Origin::Scaled(of, _) => self.is_made_of(of, parts),
+            Origin::Added(first, second) => {
+                self.is_made_of(first, parts) && self.is_made_of(second, parts)
+            }
+            _ => parts.contains(&symbol),
+        }
     }
 
     /// Takes out by how much places change from turn to turn, in the nodes of a network: those of another have the same numbers.

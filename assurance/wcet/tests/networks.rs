@@ -87,11 +87,11 @@ proptest! {
 
     #[test]
     fn the_optimum_is_the_dearest_path(edges in forward(), limits in [0_i64..4, 0_i64..4, 0_i64..4]) {
-        let whole = network(NODES, &limits, &edges);
+        let mut whole = network(NODES, &limits, &edges);
         let expected = dearest(&limits, &edges);
         prop_assert_eq!(optimum(&whole).unwrap(), expected);
         prop_assert_eq!(optimum(&whole.reduced()).unwrap(), expected);
-        prop_assert_eq!(longest(whole, &image()).unwrap().map(|longest| longest.cost), expected);
+        prop_assert_eq!(longest(&mut whole, &image()).unwrap().map(|longest| longest.cost), expected);
     }
 
     #[test]
@@ -117,7 +117,7 @@ fn a_cycle_apart_from_the_path_is_no_part_of_it() {
     let turn = (2, 2, 10, vec![(0, 1)]);
     let mut edges = [straight, entered, left, turn];
     let cost_of = |nodes: usize, limits: &[i64], edges: &[Plain]| {
-        let found = longest(network(nodes, limits, edges), &image()).expect("a path");
+        let found = longest(&mut network(nodes, limits, edges), &image()).expect("a path");
         found.map(|longest| longest.cost)
     };
     let cost = |limits: &[i64], edges: &[Plain]| cost_of(3, limits, edges);
@@ -152,9 +152,9 @@ fn without_a_way_there_is_no_longest() {
         vec![(SOURCE, 2, 1, Vec::new())],
         vec![(2, SINK, 1, Vec::new())],
     ] {
-        let network = network(3, &[], &edges);
+        let mut network = network(3, &[], &edges);
         assert_eq!(optimum(&network).unwrap(), None);
-        assert!(longest(network, &image()).unwrap().is_none());
+        assert!(longest(&mut network, &image()).unwrap().is_none());
     }
 }
 
@@ -165,7 +165,7 @@ fn an_endless_turn_has_no_longest() {
         (2, 2, 1, vec![]),
         (2, SINK, 1, vec![]),
     ];
-    let error = longest(network(3, &[], &edges), &image()).expect_err("it has no end");
+    let error = longest(&mut network(3, &[], &edges), &image()).expect_err("it has no end");
     assert!(
         format!("{error:#}").contains("no longest path"),
         "{error:#}"
