@@ -137,7 +137,11 @@ impl Meeting<'_> {
                     ..name.other
                 };
                 let all = self.turns.map(|turns| stride.saturating_mul(turns));
-                let is_short = stride == 0 || all.is_some_and(|all| all <= PART);
+                let is_short = match stride {
+                    // Elsewhere in a part, it would be another one.
+                    0 => [name.name, others].iter().all(|&it| Part::of(it).0 == it),
+                    _ => all.is_some_and(|all| all <= PART / 2),
+                };
                 is_short && other.contains(&Part::of(others))
             });
             parts.extend(name.map(|name| match name.stride {
