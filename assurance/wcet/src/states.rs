@@ -361,6 +361,11 @@ impl<'n> Search<'n> {
 
 /// Nodes to which a path may come again, or what goes on behind a check for interrupts.
 pub(crate) fn turning(network: &Network) -> BTreeSet<usize> {
+    circles(network).flatten().collect()
+}
+
+/// Nodes that lead to each other, of a path and what goes on behind a check for interrupts.
+pub(crate) fn circles(network: &Network) -> impl Iterator<Item = Vec<usize>> {
     let mut graph = DiGraph::<(), ()>::new();
     let nodes: Vec<_> = (0..network.nodes).map(|_| graph.add_node(())).collect();
     for edge in network.edges.iter().filter(|edge| edge.from != SOURCE) {
@@ -370,8 +375,8 @@ pub(crate) fn turning(network: &Network) -> BTreeSet<usize> {
         graph.add_edge(nodes[check], nodes[network.edges[edge].to], ());
     }
     let parts = tarjan_scc(&graph).into_iter();
-    let turning = parts.filter(|part| part.len() > 1 || graph.contains_edge(part[0], part[0]));
-    turning.flatten().map(|node| node.index()).collect()
+    let circles = parts.filter(move |part| part.len() > 1 || graph.contains_edge(part[0], part[0]));
+    circles.map(|part| part.into_iter().map(|node| node.index()).collect())
 }
 
 /// The nodes in an order in which few are looked at again: each with its place, and the nodes in their places.

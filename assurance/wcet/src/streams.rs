@@ -8,11 +8,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use petgraph::algo::tarjan_scc;
-use petgraph::graph::DiGraph;
 use sandglass_cache::{Data, Geometry, Model};
 
-use crate::reduce::{Network, SOURCE};
+use crate::reduce::Network;
+use crate::states::circles;
 use crate::values::{Origin, Place, Symbol, Symbols, Term};
 
 /// Accesses that a loop makes in each turn, one behind the other.
@@ -154,21 +153,11 @@ impl Streams {
 
 /// Nodes of loops in which something begins, behind a check for interrupts: whoever begins there has not paid at the entrance.
 fn begun_inside(network: &Network) -> BTreeSet<usize> {
-    if network.resumed.is_empty() {
-        return BTreeSet::new();
+    let resumed = network.resumed.iter();
+    let begun: BTreeSet<usize> = resumed.map(|&(_, edge)| network.edges[edge].to).collect();
+    if begun.is_empty() {
+        return begun;
     }
-    let mut graph = DiGraph::<(), ()>::new();
-    let nodes: Vec<_> = (0..network.nodes).map(|_| graph.add_node(())).collect();
-    for edge in network.edges.iter().filter(|edge| edge.from != SOURCE) {
-        graph.add_edge(nodes[edge.from], nodes[edge.to], ());
-    }
-    let mut begun = BTreeSet::new();
-    for &(check, edge) in &network.resumed {
-        graph.add_edge(nodes[check], nodes[network.edges[edge].to], ());
-        begun.insert(network.edges[edge].to);
-    }
-    let loops = tarjan_scc(&graph).into_iter();
-    let loops = loops.map(|part| part.into_iter().map(|node| node.index()));
-    let loops = loops.filter(|part| part.clone().any(|node| begun.contains(&node)));
+    let loops = circles(network).filter(|nodes| nodes.iter().any(|node| begun.contains(node)));
     loops.flatten().collect()
 }
