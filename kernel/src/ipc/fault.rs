@@ -64,9 +64,8 @@ pub fn write_message(k: &Kernel, thread: Ref<Tcb>, receiver: Ref<Tcb>, badge: u6
         // What comes most: where each word goes is known to the compiler.
         Fault::UserException { number, code } => {
             const ORDER: Transfer = Transfer::UserException;
-            bounds::mark::<{ bounds::FAULT }>();
             let register = |i| thread.at(k).context().transfer_get(ORDER, i).unwrap_or(0);
-            let mut message = Writer::new(k, receiver, label::user_exception::LENGTH);
+            let mut message = about_fault(k, receiver, label::user_exception::LENGTH);
             message.push(register(0));
             message.push(register(1));
             message.push(register(2));
@@ -79,8 +78,7 @@ pub fn write_message(k: &Kernel, thread: Ref<Tcb>, receiver: Ref<Tcb>, badge: u6
             instruction,
             status,
         } => {
-            bounds::mark::<{ bounds::FAULT }>();
-            let mut message = Writer::new(k, receiver, label::vm_fault::LENGTH);
+            let mut message = about_fault(k, receiver, label::vm_fault::LENGTH);
             message.push(thread.at(k).context().fault_ip());
             message.push(address);
             message.push(u64::from(instruction));
@@ -100,26 +98,30 @@ pub fn write_message(k: &Kernel, thread: Ref<Tcb>, receiver: Ref<Tcb>, badge: u6
             in_receive_phase,
             failure,
         } => {
-            bounds::mark::<{ bounds::FAULT }>();
-            let mut message = Writer::new(k, receiver, MOST_WORDS);
+            let mut message = about_fault(k, receiver, MOST_WORDS);
             let context = thread.at(k).context();
             push_cap_fault(&mut message, context, cptr, in_receive_phase, failure);
             finish(message, label::CAP_FAULT, badge);
         }
         Fault::UnknownSyscall { number } => {
-            bounds::mark::<{ bounds::FAULT }>();
-            let mut message = Writer::new(k, receiver, MOST_WORDS);
+            let mut message = about_fault(k, receiver, MOST_WORDS);
             push_registers(&mut message, thread.at(k).context());
             message.push(number);
             finish(message, label::UNKNOWN_SYSCALL, badge);
         }
         Fault::Debug(event) => {
-            bounds::mark::<{ bounds::FAULT }>();
-            let mut message = Writer::new(k, receiver, MOST_WORDS);
+            let mut message = about_fault(k, receiver, MOST_WORDS);
             let label = debug_fault::write(event, thread.at(k).context(), &mut message);
             finish(message, label, badge);
         }
     }
+}
+
+/// The message about a fault that is no timeout, of at most so many words.
+#[inline(always)]
+fn about_fault(k: &Kernel, receiver: Ref<Tcb>, words: usize) -> Writer<'_> {
+    bounds::mark::<{ bounds::FAULT }>();
+    Writer::new(k, receiver, words)
 }
 
 /// Adds what the message about a capability has (05, section 2.1).
