@@ -3,11 +3,7 @@
 use sandglass_abi::message::MessageInfo;
 
 use super::Request;
-use crate::arch::bounds;
-use crate::ipc::message;
-use crate::mem::Ref;
-use crate::object::Tcb;
-use crate::Kernel;
+use crate::{arch::bounds, ipc::message, mem::Ref, object::Tcb, Kernel};
 
 /// A message without capabilities, between two threads.
 pub struct Delivery {

@@ -4,10 +4,8 @@ use super::handover::{self, Successor, Woken};
 use super::send::Send;
 use super::wait::Reception;
 use super::{Due, Line, Outcome, Request};
-use crate::arch::bounds;
-use crate::mem::Ref;
 use crate::object::{Core, Tcb};
-use crate::{Kernel, View};
+use crate::{arch::bounds, mem::Ref, Kernel, View};
 
 /// A signal, or a message to a thread that waits for one, and a Recv.
 pub struct NBSendRecv {

@@ -2,12 +2,10 @@
 //! (04, sections 6.1 to 6.4; 05, section 4).
 
 use super::fault;
-use crate::cap::EndpointCap;
-use crate::mem::Ref;
 use crate::object::{Core, Fault, Tcb, TcbSlot};
 use crate::time::account::Charge;
 use crate::time::{account, schedule, Turn};
-use crate::Kernel;
+use crate::{cap::EndpointCap, mem::Ref, Kernel};
 
 /// The time of `thread` is up: `handler`, its timeout handler, is told (05, section 4). Its context
 /// stays with it.

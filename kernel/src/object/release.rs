@@ -21,10 +21,7 @@ use core::cell::Cell;
 
 use super::priorities::Priorities;
 use super::{Place, Queue, Tcb};
-use crate::arch::bounds::turns;
-use crate::arch::opaque_word;
-use crate::mem::Ref;
-use crate::Kernel;
+use crate::{arch::bounds::turns, arch::opaque_word, mem::Ref, Kernel};
 
 const PRIORITIES: usize = 256;
 /// Children of a node of the tournament.
