@@ -203,6 +203,17 @@ pub enum Compared {
     Register(Register),
 }
 
+/// How something compares with another, as numbers without a sign, if a branch is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taken {
+    Equal,
+    NotEqual,
+    Above,
+    NotAbove,
+    Below,
+    NotBelow,
+}
+
 /// What a branch behind a comparison says of a register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AtMost {
@@ -212,6 +223,24 @@ pub struct AtMost {
     pub is_less: bool,
     /// If the branch is taken, or else if it is not.
     pub if_taken: bool,
+}
+
+impl AtMost {
+    /// Of a branch that is taken if a register compares so.
+    pub const fn of(register: Register, compared: Compared, taken: Taken) -> Self {
+        let (is_less, if_taken) = match taken {
+            Taken::Equal | Taken::NotAbove => (false, true),
+            Taken::NotEqual | Taken::Above => (false, false),
+            Taken::Below => (true, true),
+            Taken::NotBelow => (true, false),
+        };
+        Self {
+            register,
+            compared,
+            is_less,
+            if_taken,
+        }
+    }
 }
 
 /// An instruction.

@@ -1,7 +1,7 @@
 //! What instructions of aarch64 make of general registers, by the fields of their words (*Arm Architecture Reference Manual*,
 //! C4.1): 31 is the stack pointer here, and the register that is always zero is none.
 
-use crate::code::{AtMost, Changes, Compared, Register, Sum, Value};
+use crate::code::{AtMost, Changes, Compared, Register, Sum, Taken, Value};
 
 /// As a register: the stack pointer, or the one that is always zero.
 const LAST: Register = 31;
@@ -407,21 +407,18 @@ pub(super) fn at_most(before: u32, branch: u32) -> Option<AtMost> {
         }
         _ => return None,
     };
-    let (is_less, if_taken) = match field(branch, 0, 4) {
+    let taken = match field(branch, 0, 4) {
         // eq, ne, hs, lo, hi, ls
-        0 | 9 => (false, true),
-        1 | 8 => (false, false),
-        2 => (true, false),
-        3 => (true, true),
+        0 => Taken::Equal,
+        1 => Taken::NotEqual,
+        2 => Taken::NotBelow,
+        3 => Taken::Below,
+        8 => Taken::Above,
+        9 => Taken::NotAbove,
         _ => return None,
     };
     let register = register(before, 5);
-    (register != LAST).then_some(AtMost {
-        register,
-        compared,
-        is_less,
-        if_taken,
-    })
+    (register != LAST).then(|| AtMost::of(register, compared, taken))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use iced_x86::{
 };
 
 use super::STACK_POINTER;
-use crate::code::{AtMost, Changes, Compared, Register, Sum, Value};
+use crate::code::{AtMost, Changes, Compared, Register, Sum, Taken, Value};
 
 /// The number of a register, of all of its 64 bits.
 pub(super) fn number(name: Name) -> Option<Register> {
@@ -191,19 +191,16 @@ pub(super) fn at_most(before: &Decoded, branch: &Decoded) -> Option<AtMost> {
         OpKind::Register => Compared::Register(number(before.op1_register())?),
         _ => Compared::Number(immediate(before, 1)?),
     };
-    let (is_less, if_taken) = match branch.mnemonic() {
-        Mnemonic::Ja | Mnemonic::Jne => (false, false),
-        Mnemonic::Jbe | Mnemonic::Je => (false, true),
-        Mnemonic::Jae => (true, false),
-        Mnemonic::Jb => (true, true),
+    let taken = match branch.mnemonic() {
+        Mnemonic::Je => Taken::Equal,
+        Mnemonic::Jne => Taken::NotEqual,
+        Mnemonic::Ja => Taken::Above,
+        Mnemonic::Jbe => Taken::NotAbove,
+        Mnemonic::Jb => Taken::Below,
+        Mnemonic::Jae => Taken::NotBelow,
         _ => return None,
     };
-    Some(AtMost {
-        register,
-        compared,
-        is_less,
-        if_taken,
-    })
+    Some(AtMost::of(register, compared, taken))
 }
 
 #[cfg(test)]
