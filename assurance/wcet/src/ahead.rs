@@ -1,9 +1,9 @@
 //! Which lines a path had best pay for at its beginning.
 //!
 //! For a path that uses a line several times, it is best to pay for it ahead; for one that does not use it, not to. What counts
-//! is the path that costs most. Those paths that were the longest so far, each with what was paid for ahead then, say what others
-//! cost at least, whatever is paid for: so lines are added and left out, one after the other, as long as the most that one of these
-//! paths costs gets less.
+//! is the path that costs most. Of each that was the longest so far, it is known what it costs with other lines paid for ahead, and
+//! the longest costs no less then. So lines are added and left out, one after the other, as long as the dearest of them gets
+//! cheaper.
 
 use std::collections::{BTreeMap, BTreeSet};
 

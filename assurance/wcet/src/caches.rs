@@ -29,6 +29,7 @@ use crate::program::Code;
 use crate::reduce::{Network, SINK};
 use crate::states::{turning, State};
 use crate::streams::Streams;
+use crate::values::Here;
 
 /// Lines that a loop may bring at its entrance for each turn that it may take.
 const LINES_PER_TURN: u64 = 4;
@@ -95,6 +96,15 @@ pub struct Use {
     pub enters: Vec<Rc<Inside>>,
 }
 
+/// Where a block is executed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Setting<'s> {
+    pub node: usize,
+    pub model: &'s Model,
+    /// Accesses that are paid for where their loops are entered.
+    pub streams: &'s Streams,
+}
+
 /// Code that a function or a loop may execute.
 #[derive(Debug)]
 pub struct Footprint {
@@ -113,7 +123,10 @@ impl Analysis<'_> {
             return Ok(Priced::new(&network, BTreeMap::new(), None));
         };
         // Calls that are found on the way have networks of their own.
-        let outer = self.symbols.swap_turning(turning(&network));
+        let outer = self.symbols.go_to(Here {
+            turning: turning(&network),
+            ..Here::default()
+        });
         let begin = begin.unwrap_or_else(|| State::unknown(&model));
         let (mut states, streams) = self.states(&network, &model, begin)?;
         let since = self.since(&network, model.code)?;
@@ -123,23 +136,28 @@ impl Analysis<'_> {
             let (Some(state), Some(since)) = (&states[node], &since[node]) else {
                 continue;
             };
-            let ends = (node, network.edges[edge].to);
+            let setting = Setting {
+                node,
+                model: &model,
+                streams: &streams,
+            };
             let known = (state.clone(), since.clone());
-            prices.insert(edge, self.price_of(each, ends, known, &streams, &model)?);
+            let to = network.edges[edge].to;
+            prices.insert(edge, self.price_of(each, to, setting, known)?);
         }
-        self.symbols.swap_turning(outer);
+        self.symbols.go_to(outer);
         Ok(Priced::new(&network, prices, states[SINK].take()))
     }
 
-    /// What an edge costs between two nodes.
+    /// What an edge to a node costs.
     fn price_of(
         &mut self,
         each: &Use,
-        (node, to): (usize, usize),
+        to: usize,
+        setting: Setting,
         (mut state, mut since): (State, Since),
-        streams: &Streams,
-        model: &Model,
     ) -> Result<Price> {
+        let model = setting.model;
         let mut price = Price::default();
         if let Some(executed) = &each.executed {
             for instruction in &executed.block().code {
@@ -151,47 +169,16 @@ impl Analysis<'_> {
                 }
             }
             let mut misses = Misses::default();
-            self.data_of(executed, node, model, &mut state, streams, &mut misses);
+            self.data_of(executed, setting, &mut state, &mut misses);
             for (line, stays) in misses.lines {
                 price.misses(Line::Data(line), stays);
             }
             price.cost += misses.more as i64 * data_miss(model);
         }
         if let Some(step) = each.step {
-            let (context, names) = self.context(step, node, &state, model)?;
-            state = self.after(&context, &names, node, state, model)?;
-            let called = self.called_in(&context)?;
             let footprint = self.footprint(step.0, model.code)?;
-            let staying = since.staying(&footprint);
-            let around = each.executed.iter().flat_map(|it| around(&it.within));
-            let brought: BTreeSet<u64> =
-                around.flat_map(|it| it.lines.clone().into_keys()).collect();
-            let mut lines = BTreeMap::new();
-            for &inner in called.lines() {
-                let passed = match inner {
-                    Line::Code(line) => Passed {
-                        outer: inner,
-                        is_brought: brought.contains(&line),
-                        stays: staying.contains(&line),
-                    },
-                    Line::Data(line) => {
-                        let Some(outer) = left(line, &names, node, &mut self.symbols) else {
-                            continue;
-                        };
-                        Passed {
-                            outer: Line::Data(outer),
-                            is_brought: false,
-                            stays: !self.symbols.changes(outer),
-                        }
-                    }
-                };
-                lines.insert(inner, passed);
-            }
-            price.call = Some(Call {
-                function: step.0,
-                called,
-                lines,
-            });
+            let call = self.call_of(each, step, setting, (&mut state, &since))?;
+            price.call = Some(call);
             since.call(&footprint);
         }
         for inside in &each.enters {
@@ -201,9 +188,52 @@ impl Analysis<'_> {
             }
         }
         if !each.enters.is_empty() {
-            price.cost += streams.cost_from(to, model);
+            price.cost += setting.streams.cost_from(to, model);
         }
         Ok(price)
+    }
+
+    /// A call that counts as a step.
+    fn call_of(
+        &mut self,
+        each: &Use,
+        step: Step,
+        setting: Setting,
+        (state, since): (&mut State, &Since),
+    ) -> Result<Call> {
+        let Setting { node, model, .. } = setting;
+        let (context, names) = self.context(step, node, state, model)?;
+        *state = self.after(&context, &names, node, state.clone(), model)?;
+        let called = self.called_in(&context)?;
+        let staying = since.staying(&*self.footprint(step.0, model.code)?);
+        let around = each.executed.iter().flat_map(|it| around(&it.within));
+        let brought: BTreeSet<u64> = around.flat_map(|it| it.lines.clone().into_keys()).collect();
+        let mut lines = BTreeMap::new();
+        for &inner in called.lines() {
+            let passed = match inner {
+                Line::Code(line) => Passed {
+                    outer: inner,
+                    is_brought: brought.contains(&line),
+                    stays: staying.contains(&line),
+                },
+                Line::Data(line) => {
+                    let Some(outer) = left(line, &names, node, &mut self.symbols) else {
+                        continue;
+                    };
+                    Passed {
+                        outer: Line::Data(outer),
+                        is_brought: false,
+                        stays: !self.symbols.changes(outer),
+                    }
+                }
+            };
+            lines.insert(inner, passed);
+        }
+        Ok(Call {
+            function: step.0,
+            called,
+            lines,
+        })
     }
 
     /// All code that a function may execute, with what it calls.
@@ -339,34 +369,34 @@ impl Analysis<'_> {
     pub(crate) fn executed_in(
         &mut self,
         executed: &Executed,
-        node: usize,
-        model: &Model,
+        setting: Setting,
         state: &mut State,
-        streams: &Streams,
         misses: &mut Misses,
     ) {
         for instruction in &executed.block().code {
-            for line in lines_with(instruction, model.code) {
+            for line in lines_with(instruction, setting.model.code) {
                 state.code.access(line);
             }
         }
-        self.data_of(executed, node, model, state, streams, misses);
+        self.data_of(executed, setting, state, misses);
     }
 
     /// What a block does to data.
     fn data_of(
         &mut self,
         executed: &Executed,
-        node: usize,
-        model: &Model,
+        setting: Setting,
         state: &mut State,
-        streams: &Streams,
         misses: &mut Misses,
     ) {
+        let Setting {
+            node,
+            model,
+            streams,
+        } = setting;
         let (Data::WriteBack { geometry, .. }, Some(data)) = (model.data, &mut state.data) else {
             return;
         };
-        data.turns(streams.from(node), geometry, &self.symbols, &mut misses.at);
         let mut repeats = executed.repeats.iter();
         for instruction in &executed.block().code {
             let repeats = match instruction.repeats {
@@ -378,6 +408,7 @@ impl Analysis<'_> {
                 cache: geometry,
                 node,
                 stack_pointer: self.image.set.stack_pointer(),
+                streams,
                 misses,
             };
             match repeats {
@@ -409,6 +440,7 @@ impl Analysis<'_> {
                     cache: geometry,
                     node,
                     stack_pointer: self.image.set.stack_pointer(),
+                    streams: &Streams::default(),
                     misses: &mut Misses::default(),
                 };
                 data.is_at_most(&said, branch.address, &mut at);

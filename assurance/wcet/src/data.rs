@@ -13,6 +13,7 @@ use sandglass_cache::Geometry;
 use crate::code::{Access, AtMost, Compared, Instruction, Made, Register, Sum, Value, REGISTERS};
 use crate::held::{spanned, Held};
 use crate::pointers::Pointer;
+use crate::streams::Streams;
 use crate::values::{Bits, Origin, Region, Symbol, Symbols, Term};
 
 /// Words of memory of which is known what they hold, at most.
@@ -71,6 +72,8 @@ pub struct At<'a> {
     /// The node of the network.
     pub node: usize,
     pub stack_pointer: Register,
+    /// Accesses that are paid for where their loops are entered.
+    pub streams: &'a Streams,
     pub misses: &'a mut Misses,
 }
 
@@ -335,7 +338,9 @@ impl DataState {
         let mut lines = Vec::new();
         for word in words {
             let line = self.first_use(word, at.cache, at.symbols);
-            if !self.access(word, at.cache, at.symbols) {
+            let stream = at.streams.with(word);
+            let is_paid = stream.is_some_and(|it| self.is_first(word, it, at.cache, at.symbols));
+            if !self.access(word, at.cache, at.symbols) && !is_paid {
                 at.misses.at.push(word);
                 lines.push(line);
             }

@@ -39,7 +39,7 @@ impl Held {
         self.is_sure = false;
         self.others.clear();
         self.unknown = cache.ways;
-        !symbols.changes(self.at)
+        symbols.is_followed(self.at)
     }
 
     /// A line of a part of memory is used that may be in the same set.
@@ -50,11 +50,13 @@ impl Held {
     }
 }
 
-/// [`PART`] bytes from a multiple of so many on, from what a symbol points to: less than all sets hold.
+/// What is accessed from a multiple of [`PART`] on, from what a symbol points to: so many bytes, or an array that ends somewhat
+/// behind; and all of that in a loop that goes on by no more than [`SHORT`]. It is less than all sets hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Part(pub Term);
 
 pub const PART: u64 = 4096;
+pub const SHORT: u64 = 2048;
 
 impl Part {
     pub fn of(term: Term) -> Self {
@@ -108,23 +110,22 @@ impl DataState {
         }
     }
 
-    /// A turn of a loop begins that makes these accesses: it makes them now, too, one behind the other, which are paid for. Adds
-    /// those of which the one before is not there.
-    pub fn turns(
-        &mut self,
-        streams: &[Stream],
-        cache: Geometry,
-        symbols: &Symbols,
-        missed: &mut Vec<Term>,
-    ) {
-        for stream in streams {
-            for (at, before) in stream.accesses() {
-                if self.held(before, cache, symbols).is_none() {
-                    missed.push(at);
-                }
-                self.access(at, cache, symbols);
+    /// Whether an access of a loop is the first to its line, if that is not there: the line that the turn before ended in is there,
+    /// and so is each of those of this turn that may be the same, if it was used in this turn.
+    pub fn is_first(&self, at: Term, stream: &Stream, cache: Geometry, symbols: &Symbols) -> bool {
+        let is_near = |other: &&Term| {
+            let distance = at.distance(**other).map_or(0, |it| it as i64);
+            distance.unsigned_abs() < cache.line
+        };
+        let is_there = |other: &Term| {
+            let other = self.within_line(*other, cache, symbols);
+            match self.line_of((other, self.bits_of(other, symbols)), cache) {
+                Some(held) => held.is_sure && held.age() < cache.ways,
+                None => !self.is_forgetful,
             }
-        }
+        };
+        let before = self.held(stream.before, cache, symbols);
+        before.is_some() && stream.all.iter().filter(is_near).all(is_there)
     }
 
     /// The address of an access in the turn before the one that begins here.
@@ -179,7 +180,8 @@ impl DataState {
         let array = spans.find(|span| {
             let first = Part::of(span.first()).0.plus;
             let base = span.first();
-            span.least < span.most && span.most - first <= farthest(cache) && !symbols.changes(base)
+            let is_small = span.most - first <= farthest(cache) - SHORT;
+            span.least < span.most && is_small && !symbols.changes(base)
         });
         Some(Part::of(array.map_or(place, |span| span.first())))
     }

@@ -4,7 +4,7 @@ use sandglass_cache::Geometry;
 
 use crate::code::REGISTERS;
 use crate::data::DataState;
-use crate::held::{Held, Part, PART};
+use crate::held::{Held, Part, SHORT};
 use crate::streams::Stream;
 use crate::values::{Bits, Origin, Place, Symbol, Symbols, Term};
 
@@ -140,7 +140,7 @@ impl Meeting<'_> {
                 let is_short = match stride {
                     // Elsewhere in a part, it would be another one.
                     0 => [name.name, others].iter().all(|&it| Part::of(it).0 == it),
-                    _ => all.is_some_and(|all| all <= PART / 2),
+                    _ => all.is_some_and(|all| all <= SHORT),
                 };
                 is_short && other.contains(&Part::of(others))
             });
@@ -296,7 +296,7 @@ impl Meeting<'_> {
             others,
             is_sure: false,
         };
-        (!self.symbols.changes(held.at)).then_some(one)
+        self.symbols.is_followed(held.at).then_some(one)
     }
 
     /// The line of the turn before, if it is there in both states.

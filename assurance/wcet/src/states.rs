@@ -9,6 +9,7 @@ use petgraph::graph::DiGraph;
 use sandglass_cache::{Data, Model};
 
 use crate::analysis::{Analysis, Step};
+use crate::caches::Setting;
 use crate::data::{DataState, Misses};
 use crate::meeting::Meets;
 use crate::must::Must;
@@ -97,12 +98,14 @@ impl Analysis<'_> {
         };
         let missed = self.missed(network, model, &states, &streams);
         streams = Streams::of(missed, network, geometry, &mut self.symbols);
+        self.symbols.step_by(streams.symbols());
         // Those that miss all the same are not worth their price; without them, others may miss.
         let mut has_changed = !streams.is_empty();
         while has_changed {
             states = self.fixed_point(network, model, begin.clone(), &streams)?;
             let missed = self.missed(network, model, &states, &streams);
             has_changed = streams.leave_out(&missed);
+            self.symbols.step_by(streams.symbols());
         }
         Ok((states, streams))
     }
@@ -120,7 +123,12 @@ impl Analysis<'_> {
             let node = network.edges[edge].from;
             if let (Some(executed), Some(state)) = (&each.executed, &states[node]) {
                 let mut state = state.clone();
-                self.executed_in(executed, node, model, &mut state, streams, &mut missed);
+                let setting = Setting {
+                    node,
+                    model,
+                    streams,
+                };
+                self.executed_in(executed, setting, &mut state, &mut missed);
             }
         }
         missed.at
@@ -160,8 +168,12 @@ impl Analysis<'_> {
             .iter()
             .find_map(|edge| search.network.uses.get(edge));
         if let Some(executed) = uses.and_then(|uses| uses.executed.as_ref()) {
-            let missed = &mut Misses::default();
-            self.executed_in(executed, node, model, &mut state, streams, missed);
+            let setting = Setting {
+                node,
+                model,
+                streams,
+            };
+            self.executed_in(executed, setting, &mut state, &mut Misses::default());
         }
         for number in search.out[node].clone() {
             let edge = &search.network.edges[number];

@@ -1,10 +1,11 @@
 //! Accesses of a loop that go through memory step by step: each line is brought once, though nobody knows in which turn.
 //!
-//! Such an access is at the address of the turn before or so many bytes on. If the line of the turn before is there, it brings
-//! another one no more often than the loop comes into one. These are paid for where the loop is entered, with one that comes
-//! first: as if the loop began by an access one step before its first, and each turn by all of these, in the order of their
-//! addresses. A cache that replaces what was used longest ago misses no less for an access more (Mattson et al., *Evaluation
-//! techniques for storage hierarchies*, 1970), so that this is safe.
+//! Such an access is so many bytes on from that of the turn before; or several are, which follow each other in memory, in any
+//! order in a turn. A line that is not there is a new one, if the line that the turn before ended in is there, and each that this
+//! turn has used. So they bring no more lines than the loop comes into, which are paid for where it is entered; with one that
+//! comes first: as if the loop began by an access one step before its first. An access more saves one miss at most, that of the
+//! next of the same line, in a cache that replaces what was used longest ago (of all others, no less was used since they were):
+//! since it is paid for, this is safe.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,9 +23,8 @@ pub struct Stream {
     pub symbol: Symbol,
     /// What is accessed before the first of them.
     pub before: Term,
-    /// Their addresses, each of which is so many bytes behind the one before.
-    all: Vec<Term>,
-    distance: u64,
+    /// Their addresses.
+    pub all: Vec<Term>,
     /// Lines that they come into, at most, once they have begun.
     lines: u64,
 }
@@ -34,16 +34,8 @@ pub struct Stream {
 pub struct Streams {
     /// By the nodes in which their loops begin.
     loops: BTreeMap<usize, Vec<Stream>>,
-    /// Their addresses.
-    all: BTreeSet<Term>,
-}
-
-impl Stream {
-    /// The addresses, each with that of the access before.
-    pub fn accesses(&self) -> impl Iterator<Item = (Term, Term)> + use<'_> {
-        let back = self.distance.wrapping_neg();
-        self.all.iter().map(move |&at| (at, at.add(back)))
-    }
+    /// By their addresses: the nodes, and the places there.
+    all: BTreeMap<Term, (usize, usize)>,
 }
 
 /// Bytes from an access to the next of the same turn.
@@ -78,7 +70,7 @@ impl Streams {
             let Some(by) = last.distance(at) else {
                 continue;
             };
-            if streams.all.contains(&at) || begun.contains(&node) {
+            if streams.all.contains_key(&at) || begun.contains(&node) {
                 continue;
             }
             // At equal distances, as far as a turn goes on: as one.
@@ -90,22 +82,22 @@ impl Streams {
                 (all.len() as u64 * back == by).then_some((all, back))
             });
             let (all, back) = whole.unwrap_or_else(|| (vec![at], by));
-            // Where the last turn ends, another begins.
-            let bytes = turns
-                .saturating_add(1)
-                .saturating_mul((by as i64).unsigned_abs());
+            let bytes = turns.saturating_mul((by as i64).unsigned_abs());
             let lines = bytes / cache.line + 1;
             let times = turns.saturating_mul(all.len() as u64);
             if (back as i64).unsigned_abs() >= cache.line || lines + 1 >= times {
                 continue;
             }
-            streams.all.extend(&all);
-            streams.loops.entry(node).or_default().push(Stream {
+            let loops = streams.loops.entry(node).or_default();
+            let number = loops.len();
+            streams
+                .all
+                .extend(all.iter().map(|&at| (at, (node, number))));
+            loops.push(Stream {
                 place,
                 symbol,
                 before: at.add(back.wrapping_neg()),
                 all,
-                distance: back,
                 lines,
             });
         }
@@ -115,18 +107,27 @@ impl Streams {
     /// Leaves out what is among these addresses. Whether anything is.
     pub fn leave_out(&mut self, missed: &[Term]) -> bool {
         let known = self.all.len();
-        for streams in self.loops.values_mut() {
-            streams.retain(|stream| {
-                let is_in_vain = stream.all.iter().any(|at| missed.contains(at));
-                if is_in_vain {
-                    stream.all.iter().for_each(|at| {
-                        self.all.remove(at);
-                    });
-                }
-                !is_in_vain
-            });
+        self.all.clear();
+        for (&node, streams) in &mut self.loops {
+            streams.retain(|stream| !stream.all.iter().any(|at| missed.contains(at)));
+            for (number, stream) in streams.iter().enumerate() {
+                let all = stream.all.iter();
+                self.all.extend(all.map(|&at| (at, (node, number))));
+            }
         }
         self.all.len() < known
+    }
+
+    /// That with an access at an address.
+    pub fn with(&self, at: Term) -> Option<&Stream> {
+        let (node, number) = self.all.get(&at)?;
+        self.loops.get(node)?.get(*number)
+    }
+
+    /// What changes in them from turn to turn.
+    pub fn symbols(&self) -> BTreeSet<Symbol> {
+        let all = self.loops.values().flatten();
+        all.map(|stream| stream.symbol).collect()
     }
 
     pub fn is_empty(&self) -> bool {

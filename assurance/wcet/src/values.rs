@@ -85,8 +85,16 @@ pub struct Symbols {
     known: BTreeMap<Origin, Symbol>,
     /// By how much what a place holds where a loop begins is more than in the turn before; `None` if it is anything.
     steps: Steps,
-    /// Nodes of the network to which a path may come again.
-    turning: BTreeSet<usize>,
+    here: Here,
+}
+
+/// What is to be known of the network in which symbols are used.
+#[derive(Debug, Default)]
+pub struct Here {
+    /// Nodes to which a path may come again.
+    pub turning: BTreeSet<usize>,
+    /// What changes from turn to turn in accesses that go through memory step by step.
+    pub stepping: BTreeSet<Symbol>,
 }
 
 /// Of symbols of places where loops begin.
@@ -99,7 +107,7 @@ impl Symbols {
             origins: Vec::new(),
             known: BTreeMap::new(),
             steps: BTreeMap::new(),
-            turning: BTreeSet::new(),
+            here: Here::default(),
         }
     }
 
@@ -130,20 +138,33 @@ impl Symbols {
         self.origins[symbol.0 as usize].1
     }
 
-    /// What is to be known of another network: to which of its nodes a path may come again. That of the network before.
-    pub fn swap_turning(&mut self, turning: BTreeSet<usize>) -> BTreeSet<usize> {
-        std::mem::replace(&mut self.turning, turning)
+    /// Symbols are used in another network from now on. What was to be known of the one before.
+    pub fn go_to(&mut self, here: Here) -> Here {
+        std::mem::replace(&mut self.here, here)
+    }
+
+    /// Accesses go through memory step by step by these.
+    pub fn step_by(&mut self, stepping: BTreeSet<Symbol>) {
+        self.here.stepping = stepping;
     }
 
     /// Whether a path may have several numbers at several times that this stands for.
     pub fn changes(&self, term: Term) -> bool {
         let is_it = |origin: &Origin| match origin {
             Origin::Made { node, .. } | Origin::Joined { node, .. } | Origin::Left { node, .. } => {
-                self.turning.contains(node)
+                self.here.turning.contains(node)
             }
             Origin::Given(_) | Origin::Scaled(..) | Origin::Added(..) => false,
         };
         term.symbol.is_some_and(|symbol| self.has(symbol, &is_it))
+    }
+
+    /// Whether it matters of a line that may not be there whether it was used: since the path began, or in this turn of a loop
+    /// that goes through memory.
+    pub fn is_followed(&self, term: Term) -> bool {
+        let mut stepping = self.here.stepping.iter();
+        let steps = |symbol: Symbol| stepping.any(|&part| self.is_of(symbol, part));
+        !self.changes(term) || term.symbol.is_some_and(steps)
     }
 
     /// Adds the symbols that one is made of.
@@ -184,13 +205,9 @@ impl Symbols {
     /// What a place holds where a loop begins is by so much more than in the turn before; or anything.
     pub fn steps(&mut self, symbol: Symbol, by: Option<u64>) {
         let known = self.steps.entry(symbol).or_insert(by);
-        // A turn may leave it as it was.
-        *known = match (*known, by) {
-            (Some(0), by) => by,
-            (by, Some(0)) => by,
-            (known, by) if known == by => by,
-            _ => None,
-        };
+        if *known != by {
+            *known = None;
+        }
     }
 
     /// The part of a symbol that changes from turn to turn of a loop, if there is one, and by how much.
