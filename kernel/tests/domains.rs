@@ -218,6 +218,23 @@ fn start_over(w: &mut World) {
     w.call_once(slot::DOMAIN, label::DOMAIN_SCHEDULE_SET_START, &[0], &[]);
 }
 
+/// 04, section 11: a thread is of the domain of who makes it.
+#[test]
+fn who_is_made_in_a_domain_is_of_it() {
+    if DOMAINS == 1 {
+        return;
+    }
+    let domain = DOMAINS / 2;
+    let mut w = World::new();
+    let maker = w.start_thread(60, 1_000, 1_000);
+    put(&mut w, maker, domain);
+    schedule(&mut w, 0, domain, MAX_DURATION);
+    start_over(&mut w);
+    assert_eq!(w.running(), Some(maker.handle));
+    let made = w.make_thread(50, 8);
+    assert_eq!(u64::from(made.handle.at(&w.k).domain()), domain);
+}
+
 #[test]
 fn a_ready_thread_leaves_the_queue_of_its_domain() {
     if DOMAINS == 1 {
