@@ -12,6 +12,7 @@ use sandglass_kernel::event::{Event, Trap};
 use sandglass_kernel::object::tcb::{Place, State};
 use sandglass_kernel::time::refills::Refills;
 use sandglass_testkit::isa::{self, SYSCALL_INSTRUCTION_BYTES};
+use sandglass_testkit::service::service;
 use sandglass_testkit::world::{Thread, World, KERNEL_PATH, US};
 
 const ALL: u64 = 0b1111;
@@ -109,6 +110,31 @@ fn a_context_starts_anew_whose_thread_wakes_above_the_one_that_signals() {
         let head = w.context(sleeper.context).at(&w.k).head();
         assert_eq!(head.time, w.k.core().now(), "flags {flags}");
     }
+}
+
+/// 04, section 8.5: a thread is released in time though the timer left that out while a server above it ran on its client's
+/// time: the client is below it, and is preempted.
+#[test]
+fn a_release_that_a_server_left_out_preempts_its_client() {
+    let mut w = World::new();
+    let s = service(&mut w);
+    w.wake(s.root_wakes_by);
+    let between = w.start_thread(150, 100, 2_000);
+    w.wait(s.root_wakes_by);
+    w.pass(300 * US);
+    assert_eq!(w.running(), Some(s.client.handle));
+    let due = w.context(between.context).at(&w.k).head().time;
+    w.call(s.endpoint, &[]);
+    // Where the server goes on, the timer is programmed for it.
+    w.wake(s.root_wakes_by);
+    w.wait(s.root_wakes_by);
+    assert_eq!(w.running(), Some(s.server.handle));
+    assert!(w.k.core().armed() > due);
+    w.reply_recv(s.endpoint, s.reply, &[]);
+    assert_eq!(w.running(), Some(s.client.handle));
+    assert!(w.now() < due);
+    w.pass(due + 50 * US - w.now());
+    assert_eq!(w.running(), Some(between.handle));
 }
 
 /// 04, section 7: a thread that waits is only given a context whose head may be used now.
