@@ -63,6 +63,11 @@ fn what_cannot_be_analysed_is_refused() {
             "teach the decoder",
         ),
         (
+            "strings_backward",
+            "no instruction that the decoder knows",
+            "teach the decoder",
+        ),
+        (
             "jumps_indirectly",
             "nobody knows where it goes on",
             "Branch on values",

@@ -450,6 +450,12 @@ function unknown_instruction
     iretq
 end unknown_instruction
 
+function strings_backward
+    std # refused: strings_backward
+    rep stosq
+    iretq
+end strings_backward
+
 function jumps_indirectly
     nop
     jmp rax # refused: jumps_indirectly

@@ -17,7 +17,7 @@ pub(super) fn accesses(decoded: &Decoded, word: u32, address: u64) -> [Option<Ac
         return [None; 2];
     };
     let bytes = bytes(decoded, &name);
-    let is_words = bytes == 8 || bytes == 16 && is_pair(word);
+    let is_words = bytes == if is_pair(word) { 16 } else { 8 };
     let access = Access {
         place: place(word, address),
         bytes,
@@ -147,6 +147,19 @@ mod tests {
                 panic!("{word:08x} accesses memory once");
             };
             assert_eq!(access.times(), times, "{word:08x}: word by word");
+        }
+        // str x1, [x0]; str w1, [x0]; stp x1, x2, [x0]; stp w1, w2, [x0], which are one word
+        let register = |register| Some(Sum::register(register));
+        for (word, stored) in [
+            (0xf900_0001, [register(1), None]),
+            (0xb900_0001, [None; 2]),
+            (0xa900_0801, [register(1), register(2)]),
+            (0x2900_0801, [None; 2]),
+        ] {
+            let [Some(access), None] = accesses(&of(word), word, AT) else {
+                panic!("{word:08x} accesses memory once");
+            };
+            assert_eq!(access.stored, stored, "{word:08x}");
         }
         // add x0, x0, #1; dsb sy; prfm pldl1keep, [x0]
         for word in [0x9100_0400, 0xd503_3f9f, 0xf980_0000] {

@@ -11,6 +11,9 @@ use crate::code::{Access, Sum};
 /// Words of segment descriptors that `iret` reads, besides what it pops.
 const DESCRIPTORS: u8 = 4;
 
+/// Bytes of what `xsave` writes, at most: with the components that a profile of the kernel has, which are x87, SSE and AVX.
+const XSAVE: u16 = 512 + 64 + 256;
+
 /// Where an instruction reads or writes, and how often besides.
 pub(super) fn accesses(
     info: &mut InstructionInfoFactory,
@@ -30,7 +33,10 @@ pub(super) fn accesses(
             MemorySize::Unknown => decoded.memory_size(),
             size => size,
         };
-        let bytes = bytes.size() as u16;
+        let bytes = match bytes {
+            MemorySize::Xsave | MemorySize::Xsave64 => XSAVE,
+            bytes => bytes.size() as u16,
+        };
         let access = Access {
             place: place(decoded, memory),
             bytes,
@@ -155,6 +161,11 @@ mod tests {
             (
                 &[0x48, 0x0f, 0xae, 0x00],
                 of(access(at(RAX), 512, false, true)),
+            ),
+            // xsave64 [rax]
+            (
+                &[0x48, 0x0f, 0xae, 0x20],
+                of(access(at(RAX), XSAVE, true, true)),
             ),
         ] {
             assert_eq!(one(bytes), expected, "{bytes:02x?}");

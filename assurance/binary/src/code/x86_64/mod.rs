@@ -58,7 +58,8 @@ fn instruction(info: &mut InstructionInfoFactory, decoded: &Decoded) -> Instruct
         length: decoded.len() as u8,
         flow: flow(decoded),
         flow_behind: None,
-        repeats: decoded.has_rep_prefix() && decoded.is_string_instruction(),
+        repeats: (decoded.has_rep_prefix() || decoded.has_repne_prefix())
+            && decoded.is_string_instruction(),
         bytes_each: decoded.memory_size().size() as u8,
         third_argument: change(info, decoded, Register::RDX),
         count: change(info, decoded, Register::RCX),
@@ -102,7 +103,8 @@ fn flow(decoded: &Decoded) -> Flow {
         }
         Mnemonic::Hlt => return Flow::Wait,
         Mnemonic::Ud0 | Mnemonic::Ud1 | Mnemonic::Ud2 | Mnemonic::Int3 => return Flow::Trap,
-        Mnemonic::INVALID => return Flow::Invalid,
+        // Strings go forward: what turns them around is unknown.
+        Mnemonic::Std | Mnemonic::INVALID => return Flow::Invalid,
         _ => {}
     }
     match decoded.flow_control() {
