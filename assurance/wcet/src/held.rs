@@ -50,13 +50,12 @@ impl Held {
     }
 }
 
-/// What is accessed from a multiple of [`PART`] on, from what a symbol points to: so many bytes, or an array that ends somewhat
-/// behind; and all of that in a loop that goes on by no more than [`SHORT`]. It is less than all sets hold.
+/// What is accessed from a multiple of [`PART`] on, from what a symbol points to: so many bytes, or an array that ends
+/// somewhat behind. It is less than all sets hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Part(pub Term);
 
 pub const PART: u64 = 4096;
-pub const SHORT: u64 = 2048;
 
 impl Part {
     pub fn of(term: Term) -> Self {
@@ -90,10 +89,16 @@ impl DataState {
     pub fn first_use(&self, place: Term, cache: Geometry, symbols: &Symbols) -> (Term, bool) {
         let place = self.within_line(place, cache, symbols);
         let bits = self.bits_of(place, symbols);
-        let stays = match self.line_of((place, bits), cache) {
-            Some(held) => held.age() < cache.ways,
-            None => !self.is_forgetful,
-        };
+        // What may be the same line, by what is known now, may have had the same name when more was known.
+        let mut near = self.held.iter().filter(|held| {
+            let distance = held.at.distance(place);
+            distance.is_some_and(|it| (it as i64).unsigned_abs() < cache.line)
+        });
+        let stays = near.all(|held| held.age() < cache.ways)
+            && match self.line_of((place, bits), cache) {
+                Some(held) => held.age() < cache.ways,
+                None => !self.is_forgetful,
+            };
         let line = match 1 << bits.known_from_below().min(63) >= cache.line {
             true => place.add((bits.value & (cache.line - 1)).wrapping_neg()),
             false => place,
@@ -180,7 +185,7 @@ impl DataState {
         let array = spans.find(|span| {
             let first = Part::of(span.first()).0.plus;
             let base = span.first();
-            let is_small = span.most - first <= farthest(cache) - SHORT;
+            let is_small = span.most - first <= farthest(cache);
             span.least < span.most && is_small && !symbols.changes(base)
         });
         Some(Part::of(array.map_or(place, |span| span.first())))

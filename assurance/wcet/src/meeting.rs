@@ -4,7 +4,7 @@ use sandglass_cache::Geometry;
 
 use crate::code::REGISTERS;
 use crate::data::DataState;
-use crate::held::{Held, Part, SHORT};
+use crate::held::{Held, Part};
 use crate::streams::Stream;
 use crate::values::{Bits, Origin, Place, Symbol, Symbols, Term};
 
@@ -23,8 +23,8 @@ pub struct Meets<'a> {
     pub node: usize,
     /// Whether what changes is expected to go on changing.
     pub widen: bool,
-    /// Behind a turn of a loop that takes so many, at most.
-    pub turns: Option<u64>,
+    /// Behind a turn of a loop of which it is known how many it takes, at most.
+    pub is_turn: bool,
     /// Accesses of that loop.
     pub streams: &'a [Stream],
 }
@@ -37,8 +37,8 @@ struct Meeting<'a> {
     node: usize,
     /// Whether what changes is expected to go on changing.
     widen: bool,
-    /// So many turns lead back here, at most, and this is behind one.
-    turns: Option<u64>,
+    /// Behind a turn of a loop of which it is known how many it takes, at most.
+    is_turn: bool,
     streams: &'a [Stream],
     groups: Vec<Group>,
 }
@@ -70,7 +70,7 @@ impl Meeting<'_> {
         let place = place?;
         let symbol = self.symbols.of(Origin::Joined { node, place });
         let name = Term::symbol(symbol);
-        if own == name && self.turns.is_some() {
+        if own == name && self.is_turn {
             self.symbols.steps(symbol, own.distance(other));
         }
         self.groups.push(Group { own, other, name });
@@ -84,7 +84,6 @@ impl Meeting<'_> {
             names.push(Name {
                 name: own,
                 other: own,
-                stride: 0,
             });
         }
         for at in 0..self.groups.len() {
@@ -108,15 +107,7 @@ impl Meeting<'_> {
             let other = self
                 .symbols
                 .with(own, group.own.symbol, group.other.add(back));
-            let stride = match self.is_old(group.other.symbol) {
-                true => group.other.plus.wrapping_sub(group.own.plus),
-                false => 0,
-            };
-            names.extend(name.zip(other).map(|(name, other)| Name {
-                name,
-                other,
-                stride,
-            }));
+            names.extend(name.zip(other).map(|(name, other)| Name { name, other }));
         }
         names
     }
@@ -126,31 +117,12 @@ impl Meeting<'_> {
         let mut parts = Vec::new();
         for part in own {
             let names = self.names(part.0);
+            // Elsewhere in a part, it would be another one: where a loop goes through memory, what it has gone through.
             let name = names.into_iter().find(|name| {
-                // A loop goes on from there, step by step: all of it is one part if it is short.
-                let stride = (name.stride as i64).unsigned_abs();
-                let others = Term {
-                    plus: match stride {
-                        0 => name.other.plus,
-                        _ => part.0.plus,
-                    },
-                    ..name.other
-                };
-                let all = self.turns.map(|turns| stride.saturating_mul(turns));
-                let is_short = match stride {
-                    // Elsewhere in a part, it would be another one.
-                    0 => [name.name, others].iter().all(|&it| Part::of(it).0 == it),
-                    _ => all.is_some_and(|all| all <= SHORT),
-                };
-                is_short && other.contains(&Part::of(others))
+                let is_part = |&it: &Term| Part::of(it).0 == it;
+                [name.name, name.other].iter().all(is_part) && other.contains(&Part::of(name.other))
             });
-            parts.extend(name.map(|name| match name.stride {
-                0 => Part::of(name.name),
-                _ => Part(Term {
-                    symbol: name.name.symbol,
-                    ..part.0
-                }),
-            }));
+            parts.extend(name.map(|name| Part::of(name.name)));
         }
         parts.sort_unstable();
         parts.dedup();
@@ -158,11 +130,10 @@ impl Meeting<'_> {
     }
 }
 
-/// An address behind a meeting: what the other state calls it, and how far a loop has gone from there since it was there itself.
+/// An address behind a meeting, and what the other state calls it.
 struct Name {
     name: Term,
     other: Term,
-    stride: u64,
 }
 
 /// One of so many numbers is something to know.
@@ -189,7 +160,7 @@ impl DataState {
             symbols,
             node: meets.node,
             widen: meets.widen,
-            turns: meets.turns,
+            is_turn: meets.is_turn,
             streams: meets.streams,
             groups: Vec::new(),
         };
@@ -269,7 +240,7 @@ impl Meeting<'_> {
                             is_sure: held.is_sure && found.is_sure,
                         });
                     }
-                    None if is_same => joined.held.extend(self.of_one(held, bits)),
+                    None if is_same => joined.held.extend(self.of_one(held, bits, other, cache)),
                     _ => {}
                 }
             }
@@ -279,20 +250,30 @@ impl Meeting<'_> {
         for held in other.held.iter().filter(|it| !self.is_old(it.at.symbol)) {
             let bits = joined.bits_of(held.at, self.symbols);
             if joined.line_of((held.at, bits), cache).is_none() {
-                more.extend(self.of_one(held, bits));
+                more.extend(self.of_one(held, bits, own, cache));
             }
         }
         joined.held.extend(more);
     }
 
-    /// A line that one of the two has.
-    fn of_one(&self, held: &Held, bits: Bits) -> Option<Held> {
+    /// A line that one of the two has: the other way did not use it, or nobody knows any more that it did.
+    fn of_one(
+        &self,
+        held: &Held,
+        bits: Bits,
+        without: &DataState,
+        cache: Geometry,
+    ) -> Option<Held> {
         let others = held.others.iter().copied();
         let others: Vec<Part> = others.filter(|it| !self.is_old(it.0.symbol)).collect();
+        let age = match without.is_forgetful {
+            true => held.age().max(cache.ways),
+            false => held.age(),
+        };
         let one = Held {
             at: held.at,
             bits,
-            unknown: held.age() - others.len() as u64,
+            unknown: age - others.len() as u64,
             others,
             is_sure: false,
         };

@@ -334,10 +334,7 @@ impl<'n> Search<'n> {
                 let meets = Meets {
                     node: to,
                     widen: *changes > FEW_CHANGES,
-                    turns: match is_entry {
-                        true => None,
-                        false => self.network.turns.get(&to).copied(),
-                    },
+                    is_turn: !is_entry && self.network.turns.contains_key(&to),
                     streams: &[],
                 };
                 // Where only one way leads, what comes is what is known: it was more before.
