@@ -185,11 +185,11 @@ impl Analysis<'_> {
             code,
         };
         for each in &copy.code.loops {
-            let bounds = each.bounds.iter();
-            let turns = bounds.map(|bound| self.turns(bound.most, site));
-            let turns = turns.collect::<Result<Vec<u64>>>()?;
-            if let Some(&least) = turns.iter().min() {
-                network.turns.insert(copy.nodes[each.header], least);
+            if let Some(bound) = each.counts_each(self.image, &copy.code.graph) {
+                let turns = self.turns(bound.most, site)?;
+                // Where the mark is behind the header, that is executed once more.
+                let executed = turns.saturating_add(1);
+                network.turns.insert(copy.nodes[each.header], executed);
             }
         }
         for block in 0..copy.nodes.len() {

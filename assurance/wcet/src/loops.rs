@@ -36,6 +36,24 @@ pub struct TurnBound {
 }
 
 impl Loop {
+    /// The bound that counts each turn by itself: `None` if marks of several kinds do, as those that are counted with other
+    /// loops', or those of loops within this one that are counted between checks for interrupts.
+    pub fn counts_each(&self, image: &Image, graph: &Graph) -> Option<&TurnBound> {
+        let [bound] = &self.bounds[..] else {
+            return None;
+        };
+        let is_besides = |record: &Record| {
+            let is_it = (record.kind, record.value, record.detail)
+                == (bound.kind, bound.most, bound.detail);
+            let mut blocks = self.blocks.iter();
+            matches!(record.kind, Kind::Steps | Kind::Together)
+                && !is_it
+                && blocks.any(|&block| graph.blocks[block].contains(record.address))
+        };
+        let is_loop = !self.back_edges.is_empty();
+        (is_loop && !image.records.iter().any(is_besides)).then_some(bound)
+    }
+
     fn is_marked(&self, block: usize) -> bool {
         self.bounds.iter().any(|each| each.marked.contains(&block))
     }

@@ -102,7 +102,7 @@ pub struct Network {
     pub lasts: std::collections::BTreeMap<usize, Entered>,
     /// Limits of executions: by the addresses of blocks.
     pub executions: std::collections::BTreeMap<u64, usize>,
-    /// By the nodes in which loops begin: how many turns they take, at most.
+    /// By the nodes in which loops begin: how often these are executed, at most, whenever they are entered.
     pub turns: std::collections::BTreeMap<usize, u64>,
     /// By the numbers of edges: what caches have to do with them.
     pub uses: std::collections::BTreeMap<usize, Use>,
