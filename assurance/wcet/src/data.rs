@@ -338,7 +338,7 @@ impl DataState {
         let mut lines = Vec::new();
         for word in words {
             let line = self.first_use(word, at.cache, at.symbols);
-            let stream = at.streams.with(word);
+            let stream = at.streams.with(word, at.node);
             let is_paid = stream.is_some_and(|it| self.is_first(word, it, at.cache, at.symbols));
             if !self.access(word, at.cache, at.symbols) && !is_paid {
                 at.misses.at.push(word);
@@ -506,6 +506,9 @@ impl DataState {
                 continue;
             };
             let bytes = u64::from(access.bytes).max(1) * times;
+            if bytes == 0 {
+                continue;
+            }
             let written = (place, self.bits_of(place, at.symbols), bytes);
             let written_range = self.range_of(place, at.symbols);
             let memory = std::mem::take(&mut self.memory);

@@ -36,6 +36,8 @@ pub struct Streams {
     loops: BTreeMap<usize, Vec<Stream>>,
     /// By their addresses: the nodes, and the places there.
     all: BTreeMap<Term, (usize, usize)>,
+    /// Which nodes lead to each other: whoever is elsewhere has not paid, maybe.
+    circles: BTreeMap<usize, usize>,
 }
 
 /// Bytes from an access to the next of the same turn.
@@ -50,6 +52,11 @@ impl Streams {
         symbols: &mut Symbols,
     ) -> Self {
         let mut streams = Self::default();
+        for (number, nodes) in circles(network).enumerate() {
+            streams
+                .circles
+                .extend(nodes.into_iter().map(|node| (node, number)));
+        }
         let begun = begun_inside(network);
         let missed: BTreeSet<Term> = missed.into_iter().collect();
         for &at in &missed {
@@ -119,8 +126,12 @@ impl Streams {
     }
 
     /// That with an access at an address.
-    pub fn with(&self, at: Term) -> Option<&Stream> {
+    pub fn with(&self, at: Term, here: usize) -> Option<&Stream> {
         let (node, number) = self.all.get(&at)?;
+        let circle = self.circles.get(&here)?;
+        if self.circles.get(node) != Some(circle) {
+            return None;
+        }
         self.loops.get(node)?.get(*number)
     }
 
