@@ -210,14 +210,18 @@ impl Symbols {
         }
     }
 
-    /// The part of a symbol that changes from turn to turn of a loop, if there is one, and by how much.
+    /// The part of a symbol that changes from turn to turn of a loop, if no other does, and by how much.
     pub fn step_in(&self, symbol: Symbol) -> Option<(Symbol, u64)> {
         match self.origin(symbol) {
             Origin::Scaled(of, _) => self.step_in(of),
-            Origin::Added(first, second) => match (self.step_in(first), self.step_in(second)) {
-                (Some(step), None) | (None, Some(step)) => Some(step),
-                _ => None,
-            },
+            Origin::Added(first, second) => {
+                let stays = |part| !self.changes(Term::symbol(part));
+                match (self.step_in(first), self.step_in(second)) {
+                    (Some(step), None) if stays(second) => Some(step),
+                    (None, Some(step)) if stays(first) => Some(step),
+                    _ => None,
+                }
+            }
             _ => {
                 let step = self.steps.get(&symbol).copied().flatten()?;
                 (step != 0).then_some((symbol, step))
@@ -347,7 +351,7 @@ impl Region {
     }
 
     /// That of a sum: of an address and what says how far it is. What is known of an address is known of how far it is from
-    /// others, too.
+    /// others, too; what may be none is one, if it is not [small](Bits::region_in_sum) for sure.
     const fn of_sum(self, other: Self) -> Self {
         match self.0 & other.0 {
             0 => Self::ANYWHERE,
@@ -399,7 +403,15 @@ impl Bits {
         Self {
             unknown,
             value: value & !unknown,
-            region: self.region.of_sum(other.region),
+            region: self.region_in_sum().of_sum(other.region_in_sum()),
+        }
+    }
+
+    /// What is small is no address, but says how far something is from one: wherever that is.
+    const fn region_in_sum(self) -> Region {
+        match self.fits(32) {
+            true => Region::ANYWHERE,
+            false => self.region,
         }
     }
 
