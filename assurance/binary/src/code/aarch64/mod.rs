@@ -121,11 +121,22 @@ fn instruction(decoded: Option<Decoded>, word: u32, address: u64, length: u8) ->
     let Some(decoded) = decoded else {
         return instruction;
     };
-    instruction.flow = flow(&decoded, address);
+    instruction.flow = match flow(&decoded, address) {
+        Flow::Next if is_unknown(word) => Flow::Invalid,
+        flow => flow,
+    };
     instruction.third_argument = third_argument(&decoded);
     instruction.accesses = accesses(&decoded, word, address);
     instruction.changes = changes(word, address);
     instruction
+}
+
+/// Whether the decoder knows what is not followed here: loads and stores of structures of vectors, and branches of which [`flow`] says
+/// nothing. To their group belong exceptions and what is of the system, too.
+fn is_unknown(word: u32) -> bool {
+    let is_structure = word & 0xbe00_0000 == 0x0c00_0000;
+    let is_branch = word & 0x1c00_0000 == 0x1400_0000 && !matches!(word >> 24, 0xd4 | 0xd5);
+    is_structure || is_branch
 }
 
 /// The address that an instruction names relative to itself.
@@ -378,5 +389,19 @@ mod tests {
         assert!(Aarch64.is_padding(&bytes(&[0xd503_201f, 0])));
         assert!(Aarch64.is_padding(&[0, 0]));
         assert!(!Aarch64.is_padding(&bytes(&[0xd503_201f, 0xd65f_03c0])));
+    }
+
+    #[test]
+    fn what_is_not_followed_is_unknown() {
+        // bc.eq .+8; bc.ne .+8; retaasppcr x16; ld2 {v26.d, v27.d}[1], [x7], x23; ld4 {v0.16b - v3.16b}, [x0]
+        for word in [
+            0x5400_0050,
+            0x5400_0051,
+            0xd65f_0bf0,
+            0x4df7_84fa,
+            0x4c40_0000,
+        ] {
+            assert_eq!(one(word).flow, Flow::Invalid, "{word:08x}");
+        }
     }
 }

@@ -121,10 +121,7 @@ pub(super) fn place(word: u32, address: u64) -> Option<Sum> {
         Form::Offset | Form::Before => Some(Sum::from(base, offset(word))),
         Form::After => Some(Sum::from(base, 0)),
         // Exclusive or ordered, or atomic; others may have an offset.
-        Form::Plain => {
-            let is_it = word & 0x3f00_0000 == 0x0800_0000 || word & 0x3b20_0c00 == 0x3820_0000;
-            is_it.then_some(Sum::from(base, 0))
-        }
+        Form::Plain => stays_at_base(word).then_some(Sum::from(base, 0)),
         Form::Register => {
             let shift = match field(word, 12, 1) {
                 0 => 0,
@@ -142,6 +139,11 @@ pub(super) fn place(word: u32, address: u64) -> Option<Sum> {
             })
         }
     }
+}
+
+/// Whether what is neither with an offset nor an index is at its register, which stays: exclusive, ordered or atomic.
+fn stays_at_base(word: u32) -> bool {
+    word & 0x3f00_0000 == 0x0800_0000 || word & 0x3b20_0c00 == 0x3820_0000
 }
 
 /// What a store of whole words writes.
@@ -166,6 +168,14 @@ pub(super) fn changes(word: u32, address: u64) -> Changes {
         None if word & 0x1c00_0000 == 0x1400_0000 => {
             if word & 0xffe0_0000 == 0xd520_0000 {
                 set(register(word, 0), Value::Unknown, &mut changes);
+            }
+            // Hints that authenticate x17 or the link register.
+            if word & 0xffff_f01f == 0xd503_201f {
+                match field(word, 5, 7) {
+                    8 | 10 | 12 | 14 => changes.add(17, Value::Unknown),
+                    7 | 24..=31 => changes.add(LINK, Value::Unknown),
+                    _ => {}
+                }
             }
             // Calls of firmware.
             if word & 0xffe0_001e == 0xd400_0002 {
@@ -207,7 +217,7 @@ fn loaded(word: u32, form: Form, changes: &mut Changes) {
             for low in [0, 16] {
                 set((register(word, low) + 1) & LAST, Value::Unknown, changes);
             }
-            if is_simd(word) {
+            if is_simd(word) || !stays_at_base(word) {
                 changes.add(base, Value::Unknown);
             }
             return;
@@ -282,7 +292,7 @@ fn computed(word: u32, address: u64) -> (Register, Value, bool) {
     }
     // BFM of the lowest bits.
     if word & 0x7f80_0000 == 0x3300_0000 && field(word, 16, 6) == 0 && from != LAST {
-        let mask = (2 << field(word, 10, 6)) - 1;
+        let mask = (2_u64.wrapping_shl(field(word, 10, 6))).wrapping_sub(1);
         return (to, Value::Combined(to, from, mask), false);
     }
     // AND, ORR, EOR of a number; ANDS.
@@ -588,6 +598,33 @@ mod tests {
         // cmp x1, x2, lsl #1; cmp x1, xzr; cmp w1, w2
         for other in [0xeb02_043f, 0xeb1f_003f, 0x6b02_003f] {
             assert_eq!(at_most(other, 0x5400_0048), None, "{other:08x}");
+        }
+    }
+
+    #[test]
+    fn whatever_is_written_back_does_not_stay() {
+        // ldraa x5, [x10, #0x70]!; ldrab x15, [x6, #0x58]!; stg x7, [x23, #0x20]!; stzg x19, [x10], #0x10; st2g x12, [x4, #0x10]!
+        for (word, base) in [
+            (0xf820_ed45, 10),
+            (0xf8a0_bccf, 6),
+            (0xd920_2ee7, 23),
+            (0xd960_1553, 10),
+            (0xd9a0_1c8c, 4),
+        ] {
+            assert_ne!(changes(word, AT).moved(base), Some(0), "{word:08x}");
+        }
+    }
+
+    #[test]
+    fn what_authenticates_a_pointer_changes_it() {
+        // paciasp; autiasp; xpaclri; pacia1716, on a processor that has them
+        for (word, register) in [
+            (0xd503_233f, LINK),
+            (0xd503_23bf, LINK),
+            (0xd503_20ff, LINK),
+            (0xd503_211f, 17),
+        ] {
+            assert_ne!(changes(word, AT).moved(register), Some(0), "{word:08x}");
         }
     }
 }

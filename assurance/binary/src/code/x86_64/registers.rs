@@ -38,7 +38,8 @@ pub(super) fn stored(decoded: &Decoded) -> Option<Sum> {
 pub(super) fn changes(info: &mut InstructionInfoFactory, decoded: &Decoded) -> Changes {
     let mut changes = Changes::default();
     let by = i64::from(decoded.stack_pointer_increment());
-    let is_popped_to = decoded.mnemonic() == Mnemonic::Pop && writes(decoded, Name::RSP);
+    let is_popped_to =
+        decoded.mnemonic() == Mnemonic::Pop && decoded.op0_register().full_register() == Name::RSP;
     if by != 0 && decoded.mnemonic() != Mnemonic::Leave && !is_popped_to {
         changes.add(STACK_POINTER, Value::Sum(Sum::from(STACK_POINTER, by)));
     }
@@ -84,7 +85,9 @@ fn result(decoded: &Decoded) -> Value {
         is_alike.then(|| number(register.full_register()))?
     };
     let by = immediate(decoded, 1);
-    let shift = by.filter(|&by| by < 64).map(|by| by as u8);
+    // Of the lower half, five bits of the number count.
+    let bits = if own.size() == 8 { 63 } else { 31 };
+    let shift = by.map(|by| (by & bits) as u8);
     let sum = |sum: Option<Sum>| sum.map_or(Value::Unknown, Value::Sum);
     match decoded.mnemonic() {
         Mnemonic::Mov | Mnemonic::Pop if second == OpKind::Memory || decoded.op_count() == 1 => {
@@ -395,5 +398,40 @@ mod tests {
         for halves in [&[0x83, 0xf9, 1][..], &[0x39, 0xf9]] {
             assert_eq!(at_most(&decoded(halves), &decoded(&[0x77, 0])), None);
         }
+    }
+
+    /// Of a half, only the lower five bits of a count count.
+    #[test]
+    fn a_half_is_shifted_by_less_than_its_bits() {
+        // shr r15d, 0x33; shl edi, 0x3a
+        for (bytes, register, wrong) in [
+            (
+                &[0x41, 0xc1, 0xef, 0x33][..],
+                15,
+                Value::ShiftedRight(15, 0x33),
+            ),
+            (
+                &[0xc1, 0xe7, 0x3a],
+                RDI,
+                Value::Sum(Sum {
+                    index: Some((RDI, 0x3a)),
+                    ..Sum::default()
+                }),
+            ),
+        ] {
+            let changes = of(bytes);
+            let made = changes
+                .known
+                .iter()
+                .flatten()
+                .find(|made| made.register == register);
+            assert_ne!(made.map(|made| made.value), Some(wrong), "{bytes:02x?}");
+        }
+    }
+
+    #[test]
+    fn what_is_popped_to_a_part_of_the_stack_pointer_changes_it() {
+        // pop sp
+        assert_eq!(of(&[0x66, 0x5c]).moved(STACK_POINTER), None);
     }
 }
