@@ -332,15 +332,17 @@ impl DataState {
             self.age_all(lines.div_ceil(at.cache.sets), at.cache, at.symbols);
             return;
         };
-        let words = (0..bytes)
-            .step_by(WORD as usize)
-            .map(|word| place.add(word));
         let mut lines = Vec::new();
-        for word in words {
+        for each in (0..bytes).step_by(access.at_once.into()) {
+            let word = place.add(each);
             let line = self.first_use(word, at.cache, at.symbols);
             let stream = at.streams.with(word, at.node);
             let is_paid = stream.is_some_and(|it| self.is_first(word, it, at.cache, at.symbols));
-            if !self.access(word, at.cache, at.symbols) && !is_paid {
+            let is_hit = match each < access.sure.into() {
+                true => self.access(word, at.cache, at.symbols),
+                false => self.may_access(word, at.cache, at.symbols),
+            };
+            if !is_hit && !is_paid {
                 at.misses.at.push(word);
                 lines.push(line);
             }
@@ -359,12 +361,18 @@ impl DataState {
         places: &[Option<Term>; 2],
         at: &mut At,
     ) -> [Option<(Register, Option<Term>)>; 3] {
-        let mut results = [None; 3];
+        let mut results: [Option<(Register, Option<Term>)>; 3] = [None; 3];
         let known = instruction.changes.known.iter().enumerate();
         for (number, made) in known.filter_map(|(number, made)| Some((number, (*made)?))) {
             let mut value = self.result(instruction, number as u8, made, places, at);
             if made.is_half {
                 value = self.half(value, instruction.address, HALF | number as u8, at);
+            }
+            // What was found before may be made of what has the name of this.
+            let here = (at.node, instruction.address);
+            let is_it = |which: u8| which & !HALF == number as u8;
+            for (_, before) in results.iter_mut().flatten() {
+                *before = before.filter(|&term| !is_made(term, here, is_it, at.symbols));
             }
             results[number] = Some((made.register, value));
         }
@@ -400,13 +408,14 @@ impl DataState {
             Value::Sum(sum) => return self.sum(sum, address, at),
             Value::Loaded(word) => {
                 let place = places[0]?.add(u64::from(word) * WORD);
-                if let Some(&known) = self.memory.get(&place) {
+                // The address may be made of what this instruction, or part of it, made before.
+                let here = (at.node, address);
+                let is_old = is_made(place, here, |which| which < FOUND, at.symbols);
+                if let Some(&known) = self.memory.get(&place).filter(|_| !is_old) {
                     return Some(known);
                 }
                 let loaded = self.made(address, number, at);
-                // The address may have been made of what it was before.
-                let is_new = place.symbol.is_none_or(|it| !at.symbols.is_of(it, loaded));
-                if is_new {
+                if !is_old {
                     self.keep(place, Term::symbol(loaded));
                 }
                 return Some(Term::symbol(loaded));
@@ -532,9 +541,7 @@ impl DataState {
                 };
                 // What it makes of registers may have the name of something that this is made of.
                 let here = (at.node, instruction.address);
-                let is_made = |origin: &Origin| matches!(*origin, Origin::Made { node, address, which } if (node, address) == here && which < FOUND);
-                let is_old =
-                    |term: Term| term.symbol.is_some_and(|it| at.symbols.has(it, &is_made));
+                let is_old = |term| is_made(term, here, |which| which < FOUND, at.symbols);
                 if !is_old(place) && !is_old(value) {
                     self.keep(place.add(word as u64 * WORD), value);
                 }
@@ -571,6 +578,13 @@ const INDEX: u8 = 0xa0;
 /// Bytes of a word.
 const WORD: u64 = 8;
 
+/// Whether a term is made of what an instruction of a node made: of that with one of these numbers.
+fn is_made(term: Term, by: (usize, u64), is_it: impl Fn(u8) -> bool, symbols: &Symbols) -> bool {
+    let is_of = |origin: &Origin| matches!(*origin, Origin::Made { node, address, which } if (node, address) == by && is_it(which));
+    term.symbol
+        .is_some_and(|symbol| symbols.has(symbol, &is_of))
+}
+
 /// Whether so many bytes at two addresses can overlap.
 fn may_overlap(first: (Term, Bits, u64), second: (Term, Bits, u64)) -> bool {
     if let Some(distance) = first.0.distance(second.0) {
@@ -587,4 +601,60 @@ fn may_overlap(first: (Term, Bits, u64), second: (Term, Bits, u64)) -> bool {
     let modulus = 1_u64 << known;
     let distance = second.1.value.wrapping_sub(first.1.value) & (modulus - 1);
     distance < first.2 || modulus - distance < second.2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code::InstructionSet;
+
+    /// Executes words, all of which are in one node, at these addresses.
+    fn executed(code: &[(u64, u32)]) -> (DataState, Misses) {
+        let mut symbols = Symbols::new(0..0);
+        let (streams, mut misses) = (Streams::default(), Misses::default());
+        let mut state = DataState::new();
+        for &(address, word) in code {
+            let instruction = InstructionSet::Aarch64.decode(&word.to_le_bytes(), address)[0];
+            let mut at = At {
+                symbols: &mut symbols,
+                cache: Geometry {
+                    line: 64,
+                    sets: 128,
+                    ways: 4,
+                },
+                node: 0,
+                stack_pointer: 31,
+                streams: &streams,
+                misses: &mut misses,
+            };
+            state.executes(&instruction, &[], &mut at);
+        }
+        (state, misses)
+    }
+
+    fn after(code: &[(u64, u32)]) -> DataState {
+        executed(code).0
+    }
+
+    /// A pair of halves is aligned as a half, so it may be in two lines.
+    #[test]
+    fn a_pair_of_halves_may_be_in_two_lines() {
+        // mov x2, #4096; stp w0, w1, [x2, #60]
+        let (_, misses) = executed(&[(0, 0xd282_0002), (4, 0x2907_8440)]);
+        assert_eq!(misses.at.len() as u64 + misses.more, 2);
+    }
+
+    /// What an instruction makes has the name of what it made before, of which its address, or what it makes besides, may be
+    /// made.
+    #[test]
+    fn what_is_made_anew_is_no_part_of_what_was_before() {
+        // ldp x0, x1, [x0], twice; ldr x2, [x0, #8]
+        let state = after(&[(0, 0xa940_0400), (0, 0xa940_0400), (4, 0xf940_0402)]);
+        assert_ne!(state.registers[2], state.registers[1], "of the next one");
+        // ldr x1, [x3], #8; mov x3, x1; and the first again
+        let state = after(&[(0, 0xf840_8461), (4, 0xaa01_03e3), (0, 0xf840_8461)]);
+        let both = state.registers[1].zip(state.registers[3]);
+        let distance = both.and_then(|(loaded, moved)| loaded.distance(moved));
+        assert_eq!(distance, None, "what is loaded may be anything");
+    }
 }

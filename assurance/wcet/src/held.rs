@@ -151,10 +151,45 @@ impl DataState {
         let line = self.line_of((place, bits), cache);
         let is_hit = line.is_some_and(|held| held.is_sure) || self.holds_any(place, cache);
         self.held.retain(|held| !is_it(held));
-        let part = self.part_of(place, cache, symbols);
+        self.age_others((place, bits), cache, symbols);
+        self.hold((place, bits), true);
+        is_hit
+    }
+
+    /// The line of an address is used, or not. Whether it was there for sure.
+    pub fn may_access(&mut self, place: Term, cache: Geometry, symbols: &Symbols) -> bool {
+        let place = self.within_line(place, cache, symbols);
+        let bits = self.bits_of(place, symbols);
+        let line = self.line_of((place, bits), cache);
+        let is_known = line.is_some();
+        let is_hit = line.is_some_and(|held| held.is_sure) || self.holds_any(place, cache);
+        self.age_others((place, bits), cache, symbols);
+        if !is_known {
+            self.hold((place, bits), false);
+        }
+        is_hit
+    }
+
+    /// A line is used that is none of those that are known of.
+    fn hold(&mut self, (at, bits): (Term, Bits), is_sure: bool) {
+        let new = Held {
+            at,
+            bits,
+            others: Vec::new(),
+            unknown: 0,
+            is_sure,
+        };
+        let place = self.held.partition_point(|held| held.at < at);
+        self.held.insert(place, new);
+    }
+
+    /// All lines but that of an address, which is used, may be driven out by it.
+    fn age_others(&mut self, used: (Term, Bits), cache: Geometry, symbols: &Symbols) {
+        let part = self.part_of(used.0, cache, symbols);
         let mut all = std::mem::take(&mut self.held);
         all.retain_mut(|held| {
-            if held.age() < cache.ways && self.may_meet(held, (place, bits), cache, symbols) {
+            let is_other = || !is_one_line((held.at, held.bits), used, cache);
+            if held.age() < cache.ways && is_other() && self.may_meet(held, used, cache, symbols) {
                 match part {
                     Some(part) => held.meets(part),
                     None => held.unknown += 1,
@@ -163,16 +198,6 @@ impl DataState {
             held.remains(cache, symbols)
         });
         self.held = all;
-        let new = Held {
-            at: place,
-            bits,
-            others: Vec::new(),
-            unknown: 0,
-            is_sure: true,
-        };
-        let at = self.held.partition_point(|held| held.at < place);
-        self.held.insert(at, new);
-        is_hit
     }
 
     /// The part of memory that an address is in; `None` if no part fits into a way.

@@ -113,8 +113,8 @@ pub struct Made {
     pub is_half: bool,
 }
 
-/// What a processor reads and writes at once, at most, in bytes: what is larger, as a pair of registers, is read and written word
-/// by word, as the emulator does.
+/// What a processor reads and writes at once, at most, in bytes: what is larger is read and written word by word, as the emulator
+/// does.
 const WORD: u16 = 8;
 
 /// An instruction reads memory, writes it, or reads and then writes it.
@@ -123,6 +123,10 @@ pub struct Access {
     /// Its address; `None` if nobody knows.
     pub place: Option<Sum>,
     pub bytes: u16,
+    /// So many at once, at most, one after the other: of a pair, those of one register.
+    pub at_once: u16,
+    /// So many of them are accessed for sure, from the first on.
+    pub sure: u16,
     pub reads: bool,
     pub writes: bool,
     /// What is written, word by word, if it is a whole word and anything is known of it.
@@ -130,16 +134,16 @@ pub struct Access {
 }
 
 impl Access {
-    /// Whether the processor has all of it at once, not word by word.
+    /// Whether the processor has all of it at once.
     pub fn is_at_once(&self) -> bool {
-        self.bytes <= WORD
+        self.bytes <= self.at_once
     }
 
     /// How often memory is asked.
     pub fn times(&self) -> u64 {
         let each = match self.is_at_once() {
             true => 1,
-            false => self.bytes.div_ceil(WORD).into(),
+            false => self.bytes.div_ceil(self.at_once).into(),
         };
         each * (u64::from(self.reads) + u64::from(self.writes))
     }

@@ -3,7 +3,7 @@
 use yaxpeax_arm::armv8::a64::{Instruction as Decoded, Opcode, Operand, SIMDSizeCode, SizeCode};
 
 use super::registers::{is_pair, place, stored};
-use crate::code::Access;
+use crate::code::{Access, WORD};
 
 /// Read-modify-write operations, by the beginnings of their names.
 const ATOMIC: &[&str] = &[
@@ -21,6 +21,11 @@ pub(super) fn accesses(decoded: &Decoded, word: u32, address: u64) -> [Option<Ac
     let access = Access {
         place: place(word, address),
         bytes,
+        at_once: match is_pair(word) {
+            true => (bytes / 2).min(WORD),
+            false => WORD,
+        },
+        sure: bytes,
         reads,
         writes,
         stored: match is_words && !reads {
@@ -123,6 +128,8 @@ mod tests {
             let expected = Access {
                 place,
                 bytes,
+                at_once: WORD,
+                sure: bytes,
                 reads,
                 writes,
                 stored: [None; 2],
@@ -164,6 +171,26 @@ mod tests {
         // add x0, x0, #1; dsb sy; prfm pldl1keep, [x0]
         for word in [0x9100_0400, 0xd503_3f9f, 0xf980_0000] {
             assert_eq!(accesses(&of(word), word, AT), [None; 2], "{word:08x}");
+        }
+    }
+
+    /// QEMU 7.2 tells a plugin of two accesses of four bytes each.
+    #[test]
+    fn pairs_of_halves_are_accessed_one_after_the_other() {
+        // stp w9, w1, [sp, #16]; stp w8, wzr, [sp, #4]; stp w0, w1, [x8]: all three are in the kernel; ldp w0, w1, [x2];
+        // ldpsw x0, x1, [x2]; stp s0, s1, [x2]
+        for word in [
+            0x2902_07e9,
+            0x2900_ffe8,
+            0x2900_0500,
+            0x2940_0440,
+            0x6940_0440,
+            0x2d00_0440,
+        ] {
+            let [Some(access), None] = accesses(&of(word), word, AT) else {
+                panic!("{word:08x} accesses memory once");
+            };
+            assert_eq!(access.times(), 2, "{word:08x}: {}", of(word));
         }
     }
 }

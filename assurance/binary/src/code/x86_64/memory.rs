@@ -6,10 +6,13 @@ use iced_x86::{
 };
 
 use super::registers::{number, stored};
-use crate::code::{Access, Sum};
+use crate::code::{Access, Sum, WORD};
 
-/// Words of segment descriptors that `iret` reads, besides what it pops.
-const DESCRIPTORS: u8 = 4;
+/// Halves of a segment's descriptor, which are read one after the other.
+const DESCRIPTOR: u8 = 2;
+
+/// Bytes of what `fxsave` has room for that it writes.
+const FXSAVE: u16 = 416;
 
 /// Bytes of what `xsave` writes, at most: with the components that a profile of the kernel has, which are x87, SSE and AVX.
 const XSAVE: u16 = 512 + 64 + 256;
@@ -21,7 +24,11 @@ pub(super) fn accesses(
 ) -> ([Option<Access>; 2], u8) {
     let mut known = [None; 2];
     let mut more = match decoded.mnemonic() {
-        Mnemonic::Iret | Mnemonic::Iretd | Mnemonic::Iretq => DESCRIPTORS,
+        // Of code and stack.
+        Mnemonic::Iret | Mnemonic::Iretd | Mnemonic::Iretq => 2 * DESCRIPTOR,
+        Mnemonic::Verr | Mnemonic::Verw | Mnemonic::Lar | Mnemonic::Lsl => DESCRIPTOR,
+        Mnemonic::Ltr | Mnemonic::Lldt | Mnemonic::Retf => DESCRIPTOR,
+        Mnemonic::Mov | Mnemonic::Pop if decoded.op0_register().is_segment_register() => DESCRIPTOR,
         _ => 0,
     };
     for memory in info.info(decoded).used_memory() {
@@ -33,13 +40,19 @@ pub(super) fn accesses(
             MemorySize::Unknown => decoded.memory_size(),
             size => size,
         };
-        let bytes = match bytes {
-            MemorySize::Xsave | MemorySize::Xsave64 => XSAVE,
-            bytes => bytes.size() as u16,
+        let (bytes, sure) = match bytes {
+            // Components that are as at the beginning are left out.
+            MemorySize::Xsave | MemorySize::Xsave64 => (XSAVE, 0),
+            MemorySize::Fxsave_512Byte | MemorySize::Fxsave64_512Byte => {
+                (bytes.size() as u16, FXSAVE)
+            }
+            bytes => (bytes.size() as u16, bytes.size() as u16),
         };
         let access = Access {
             place: place(decoded, memory),
             bytes,
+            at_once: WORD,
+            sure,
             reads,
             writes,
             stored: [stored(decoded).filter(|_| bytes == 8 && !reads), None],
@@ -110,6 +123,8 @@ mod tests {
         Some(Access {
             place,
             bytes,
+            at_once: WORD,
+            sure: bytes,
             reads,
             writes,
             stored: [None; 2],
@@ -160,12 +175,12 @@ mod tests {
             // fxsave64 [rax]
             (
                 &[0x48, 0x0f, 0xae, 0x00],
-                of(access(at(RAX), 512, false, true)),
+                of(access(at(RAX), 512, false, true).map(|it| Access { sure: FXSAVE, ..it })),
             ),
             // xsave64 [rax]
             (
                 &[0x48, 0x0f, 0xae, 0x20],
-                of(access(at(RAX), XSAVE, true, true)),
+                of(access(at(RAX), XSAVE, true, true).map(|it| Access { sure: 0, ..it })),
             ),
         ] {
             assert_eq!(one(bytes), expected, "{bytes:02x?}");
@@ -176,5 +191,49 @@ mod tests {
         let (known, more) = one(&[0xf3, 0x48, 0xa5]);
         let sizes: Vec<u16> = known.iter().flatten().map(|each| each.bytes).collect();
         assert_eq!((&sizes[..], more), (&[8, 8][..], 0), "rep movsq");
+    }
+
+    fn times(bytes: &[u8]) -> u64 {
+        let (known, more) = accesses(&mut InstructionInfoFactory::new(), &decoded(bytes));
+        known.iter().flatten().map(Access::times).sum::<u64>() + u64::from(more)
+    }
+
+    /// As `iretq` does: QEMU 7.2 tells a plugin of two reads for each descriptor.
+    #[test]
+    fn who_looks_at_a_segment_reads_its_descriptor() {
+        // verw word [rip + 9], which a kernel with `speculation-verw` executes whenever it leaves
+        assert_eq!(times(&[0x0f, 0x00, 0x2d, 9, 0, 0, 0]), 1 + 2, "verw");
+        // verw ax; verr ax; lar ebx, eax; lsl ebx, eax
+        for bytes in [
+            [0x0f, 0x00, 0xe8],
+            [0x0f, 0x00, 0xe0],
+            [0x0f, 0x02, 0xd8],
+            [0x0f, 0x03, 0xd8],
+        ] {
+            assert_eq!(times(&bytes), 2, "{bytes:02x?}");
+        }
+    }
+
+    /// What a processor writes of 512 bytes, by itself.
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn fxsave_writes_for_sure_what_it_does_write() {
+        #[repr(align(64))]
+        struct Image([u8; 512]);
+        let written = |filled: u8| {
+            let mut image = Image([filled; 512]);
+            // SAFETY: 512 bytes, aligned.
+            unsafe { std::arch::asm!("fxsave64 [{}]", in(reg) image.0.as_mut_ptr()) };
+            image.0.map(|byte| byte != filled)
+        };
+        let (one, other) = (written(0x55), written(0xaa));
+        let last = (0..512).rev().find(|&at| one[at] || other[at]);
+        let end = last.map_or(0, |last| last as u16 + 1).next_multiple_of(8);
+        let (known, _) = accesses(
+            &mut InstructionInfoFactory::new(),
+            &decoded(&[0x48, 0x0f, 0xae, 0x07]),
+        );
+        let sure = known[0].map(|access| access.sure);
+        assert_eq!(sure, Some(end), "fxsave64 [rdi]");
     }
 }
