@@ -154,7 +154,11 @@ fn operation() -> impl Strategy<Value = Code> {
         1 => pointer().prop_map(|to| Code::Op(Op::And(to, -64))),
         1 => (pointer(), 3_u8..6).prop_map(|(to, bit)| Code::Op(Op::Or(to, 1 << bit))),
         1 => (0_u8..3).prop_map(|by| Code::Op(Op::Shl(RCX, by))),
-        1 => (0_u8..3).prop_map(|by| Code::Op(Op::Shr(RCX, by))),
+        // All that is accessed is aligned.
+        1 => (0_u8..3).prop_map(|by| all(vec![
+            Code::Op(Op::Shr(RCX, by)),
+            Code::Op(Op::And(RCX, -8)),
+        ])),
         3 => (any(), any()).prop_map(|(to, from)| Code::Op(Op::Move(to, from))),
         1 => (any(), any()).prop_map(|(to, from)| Code::Op(Op::MoveHalf(to, from))),
         2 => (any(), any()).prop_map(|(to, from)| Code::Op(Op::Choose(to, from))),
