@@ -23,6 +23,11 @@ fn no_operation_exceeds_its_limit() {
 }
 
 #[test]
+fn no_operation_exceeds_its_limit_on_aarch64() {
+    assert_within_limits(&["--arch", "aarch64"]);
+}
+
+#[test]
 fn operations_touch_what_the_book_says() {
     assert_within_limits(&["--touches"]);
 }

@@ -126,7 +126,7 @@ const SHARES: &[(&str, u32)] = &[
     ("fault-reply", 39),
     ("yield-alone", 39),
     ("set-priority-self", 43),
-    ("timer-to-timeout-fault", 61),
+    ("timer-to-timeout-fault", 62),
     ("map-page", 65),
     ("protect-page", 65),
     ("retype-frame", 85),
