@@ -92,6 +92,25 @@ impl Layout {
         self.last(1)
     }
 
+    /// A branch, and where it leads if it is not taken and if it is, which meet.
+    fn branch(
+        &mut self,
+        function: usize,
+        opcode: &[u8],
+        [then, otherwise]: [&Code; 2],
+    ) -> (Laid, Box<[Laid; 2]>) {
+        let (branch, first) = self.jump(opcode, 0);
+        let then = self.code(function, then);
+        let (jump, last) = self.jump(JMP, 0);
+        self.assembler.land(branch);
+        let otherwise = self.code(function, otherwise);
+        self.assembler.land(jump);
+        (
+            first,
+            Box::new([Laid::Sequence(vec![then, last]), otherwise]),
+        )
+    }
+
     fn code(&mut self, function: usize, code: &Code) -> Laid {
         let number = |opcode: &[u8], number: u32| [opcode, &number.to_le_bytes()].concat();
         match code {
@@ -171,14 +190,8 @@ impl Layout {
                 Laid::Sequence(parts.iter().map(|part| self.code(function, part)).collect())
             }
             Code::If(then, otherwise) => {
-                let (branch, first) = self.jump(JE, 0);
-                let then = self.code(function, then);
-                let (jump, last) = self.jump(JMP, 0);
-                self.assembler.land(branch);
-                let otherwise = self.code(function, otherwise);
-                self.assembler.land(jump);
-                let either = [Laid::Sequence(vec![then, last]), otherwise];
-                Laid::Sequence(vec![first, Laid::Either(Box::new(either))])
+                let (first, both) = self.branch(function, JE, [then, otherwise]);
+                Laid::Sequence(vec![first, Laid::Either(both)])
             }
             Code::Repeat(most, body) => {
                 let top = self.assembler.here();
@@ -251,14 +264,8 @@ impl Layout {
                     true => &[0x0f, 0x87],
                     false => &[0x0f, 0x83],
                 };
-                let (branch, first) = self.jump(opcode, 0);
-                let then = self.code(function, then);
-                let (jump, last) = self.jump(JMP, 0);
-                self.assembler.land(branch);
-                let otherwise = self.code(function, otherwise);
-                self.assembler.land(jump);
-                let both = [Laid::Sequence(vec![then, last]), otherwise];
-                Laid::Sequence(vec![compare, first, Laid::Tested(*test, Box::new(both))])
+                let (first, both) = self.branch(function, opcode, [then, otherwise]);
+                Laid::Sequence(vec![compare, first, Laid::Tested(*test, both)])
             }
             Code::Fork(most, first, second) => {
                 let top = self.assembler.here();

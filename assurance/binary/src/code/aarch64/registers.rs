@@ -616,6 +616,14 @@ mod tests {
     }
 
     #[test]
+    fn what_is_inserted_may_be_all() {
+        // bfxil x0, x1, #0, #64
+        let all = Value::Combined(0, 1, u64::MAX);
+        let made = changes(0xb340_fc20, AT).known[0];
+        assert_eq!(made.map(|made| made.value), Some(all));
+    }
+
+    #[test]
     fn what_authenticates_a_pointer_changes_it() {
         // paciasp; autiasp; xpaclri; pacia1716, on a processor that has them
         for (word, register) in [
